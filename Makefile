@@ -1,0 +1,52 @@
+# Every target makes the environment it needs; PYTHON names the interpreter to make it with.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMPS := .venv/stamps
+SETTINGS := pyproject.toml src/gbmap/__init__.py
+
+.PHONY: demo test bench-scaling bench-small bench-passes bench-memory bench-report clean
+
+demo: $(STAMPS)/demo
+	$(BIN)/python -m gbmap.demo
+
+test: $(STAMPS)/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest --numprocesses 2
+
+bench-scaling: $(STAMPS)/bench $(STAMPS)/bench-jax
+	$(BIN)/python -m benchmarks.run scaling $(ARGS)
+
+bench-small bench-passes bench-memory: bench-%: $(STAMPS)/bench
+	$(BIN)/python -m benchmarks.run $* $(ARGS)
+
+bench-report: $(STAMPS)/bench
+	$(BIN)/python -m benchmarks.report
+
+$(STAMPS)/python:
+	$(PYTHON) -m venv .venv
+	mkdir -p $(STAMPS)
+	touch $@
+
+$(STAMPS)/demo: $(SETTINGS) | $(STAMPS)/python
+	$(BIN)/pip install --quiet --editable ".[plot]"
+	touch $@
+
+$(STAMPS)/test: $(SETTINGS) | $(STAMPS)/python
+	$(BIN)/pip install --quiet --editable ".[test]"
+	touch $@
+
+$(STAMPS)/bench: $(SETTINGS) benchmarks/requirements.txt | $(STAMPS)/python
+	$(BIN)/pip install --quiet --editable ".[data]" -r benchmarks/requirements.txt
+	touch $@
+
+# The peers of the paper's recipe need an environment of their own.
+$(STAMPS)/bench-jax: benchmarks/methods/requirements-jax.txt | $(STAMPS)/python
+	$(PYTHON) -m venv .venv-bench-jax
+	.venv-bench-jax/bin/pip install --quiet -r benchmarks/methods/requirements-jax.txt
+	touch $@
+
+clean:
+	rm -rf .venv .venv-bench-jax .mypy_cache .pytest_cache .ruff_cache .hypothesis

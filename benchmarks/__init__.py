@@ -1,0 +1,1 @@
+"""Benchmarks of gbmap: problems x methods, rows of results in CSV files, and a report made from the rows."""

@@ -1,0 +1,80 @@
+"""Result rows in a CSV file: one row per measurement, with what is needed to judge it later."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+Row = dict[str, str]
+
+RESULTS = Path(__file__).parent / "results"
+
+# A measurement is done once per version of gbmap and per machine: times of different machines do not compare.
+KEY = ("problem", "method", "repeat", "threads", "gbmap", "cpu", "cores")
+MEASURED = ("status", "seconds", "loss", "passes", "n", "p", "m", "seed")
+COLUMNS = (*KEY, *MEASURED, "python", "numpy", "scipy", "scikit-learn", "peer", "extra", "date")
+
+OK = "ok"
+
+
+class Table:
+    """The rows of one experiment, saved after each change so that an interrupted run loses nothing.
+
+    A row replaces an earlier one with the same key, so that the file never holds a measurement twice.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows = {_key(row): row for row in read_rows(path)}
+
+    def finished(self, row: Row) -> bool:
+        """Whether a row with this key was measured; a failed or missing one is tried again."""
+        known = self._rows.get(_key(row))
+        return known is not None and known["status"] == OK
+
+    def put(self, row: Row) -> None:
+        """Store the row and save the file."""
+        self._rows[_key(row)] = row
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_suffix(".tmp")
+        with draft.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self._rows.values())
+        draft.replace(self.path)
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """All rows of a file; none when there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def latest(rows: Iterable[Row]) -> list[Row]:
+    """The rows of the version and machine that were measured last: only those may be compared."""
+    rows = list(rows)
+    if not rows:
+        return []
+    newest = max(rows, key=lambda row: row["date"])
+    same = ("gbmap", "cpu", "cores")
+    return [row for row in rows if all(row[name] == newest[name] for name in same)]
+
+
+def median_of(rows: Iterable[Row], field: str, **where: object) -> float | None:
+    """Median of a column over the finished rows that have the given values; None without any."""
+    chosen = [row for row in rows if matches(row, status=OK, **where)]
+    values = [float(row[field]) for row in chosen if row[field]]
+    return median(values) if values else None
+
+
+def matches(row: Row, **where: object) -> bool:
+    """Whether the row has the given values."""
+    return all(row[name] == str(value) for name, value in where.items())

@@ -1,0 +1,138 @@
+"""The runtime table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import verdicts
+from benchmarks.markdown import NOTHING, fixed, number, ratio, size, table
+from benchmarks.paper import TABLE_3
+from benchmarks.problems import Size
+from benchmarks.records import OK, Row, median_of
+from benchmarks.verdicts import Target
+
+TITLES = {
+    "gbmap": "gbmap",
+    "recipe-precompiled": "recipe, precompiled",
+    "recipe-user": "recipe, as a user meets it",
+    "recipe-plain": "recipe, solver not jitted",
+    "lol": "LOL",
+    "pca-full": "PCA, full SVD",
+    "pca-default": "PCA, default",
+}
+OURS, RECIPE = "gbmap", "recipe-precompiled"
+
+# Ratios of a peer's time to ours: the larger, the better for us.
+LARGE_TARGETS = {
+    RECIPE: Target("n >= 10^6, p = 25: recipe precompiled / gbmap, at least 6 (4 at the least)", 6, least=4),
+    "recipe-user": Target("n >= 10^6, p = 25: recipe as a user meets it / gbmap, at least 20", 20),
+    "pca-full": Target("n >= 10^6, p = 25: PCA with full SVD / gbmap, at least 1", 1),
+}
+EVERY_TARGETS = {
+    "lol": Target("every size: LOL / gbmap, at least 1", 1),
+    "recipe-user": Target("every size: recipe as a user meets it / gbmap, at least 1", 1),
+    "pca-full": Target("every size: PCA with full SVD / gbmap, at least 1", 1),
+}
+LOSS_TARGET = Target(
+    "n >= 10^6, p = 25: gbmap's loss / the recipe's, at most 1.001", 1.001, at_most=True, digits=5
+)
+
+INTRODUCTION = """\
+Seconds of one fit, median over the repeats: synth-cos-c, unrotated, float32, logistic loss, m = 2, beta =
+1, lambda = 1e-3, at most 100 iterations. The recipe is the paper's, in JAX with jaxopt's L-BFGS (tolerance
+1e-3). *Precompiled* is the second fit of the same shapes with the data already in JAX; *as a user meets it*
+is a fit in a new process, which compiles its solver once. gbmap's time is that of the whole `fit`, checks
+included."""
+
+
+LOSSES = """\
+Mean logistic loss on the training rows, and the passes over the data that it took: gbmap's as the fit counts
+them, the recipe's evaluations for both signs."""
+
+PAPER_HEADER = ["n x p", "GBMAP, paper", "ours", "LOL, paper", "ours", "PCA, paper", "ours", "ivis, paper"]
+
+
+def section(rows: Sequence[Row]) -> str:
+    """Times, ratios, losses, the paper's figures, the targets."""
+    sizes = sorted({(int(row["n"]), int(row["p"])) for row in rows if row["n"]}, key=_paper_order)
+    methods = [name for name in TITLES if any(row["method"] == name for row in rows)]
+    peers = [name for name in methods if name != OURS]
+    return "\n\n".join(
+        [
+            "## Runtime (Table 3)",
+            INTRODUCTION,
+            table(
+                ["n x p", *(TITLES[name] for name in methods)], [_times(rows, one, methods) for one in sizes]
+            ),
+            "Times of the peers divided by gbmap's:",
+            table(["n x p", *(TITLES[name] for name in peers)], [_ratios(rows, one, peers) for one in sizes]),
+            LOSSES,
+            table(
+                ["n x p", "gbmap", "recipe", "gbmap / recipe", "gbmap's passes", "recipe's passes"],
+                [_losses(rows, one) for one in sizes],
+            ),
+            "The paper's seconds (ten runs on two processors of its own; PCA by full SVD) beside ours:",
+            table(PAPER_HEADER, [_beside_paper(rows, one) for one in sizes if one in TABLE_3]),
+            table(verdicts.HEADER, _verdicts(rows, sizes)),
+        ]
+    )
+
+
+def _paper_order(one: Size) -> tuple[bool, int, int]:
+    """Growing p first, then growing n, as in the paper."""
+    n, p = one
+    return n != 100_000, n, p
+
+
+def _seconds(rows: Sequence[Row], one: Size, method: str) -> float | None:
+    return median_of(rows, "seconds", n=one[0], p=one[1], method=method)
+
+
+def _loss(rows: Sequence[Row], one: Size, method: str) -> float | None:
+    return median_of(rows, "loss", n=one[0], p=one[1], method=method)
+
+
+def _speedup(rows: Sequence[Row], one: Size, peer: str) -> float | None:
+    return ratio(_seconds(rows, one, peer), _seconds(rows, one, OURS))
+
+
+def _times(rows: Sequence[Row], one: Size, methods: Sequence[str]) -> list[str]:
+    return [size(*one), *(_time_or_status(rows, one, name) for name in methods)]
+
+
+def _time_or_status(rows: Sequence[Row], one: Size, method: str) -> str:
+    """The time, or why there is none: a peer that is missing or fails is never left out."""
+    seconds = _seconds(rows, one, method)
+    if seconds is not None:
+        return number(seconds)
+    problem = f"synth-cos-c-{one[0]}x{one[1]}"
+    status = [row["status"] for row in rows if row["method"] == method and row["problem"] == problem]
+    return next((text.partition(":")[0] for text in status if text != OK), NOTHING)
+
+
+def _ratios(rows: Sequence[Row], one: Size, peers: Sequence[str]) -> list[str]:
+    return [size(*one), *(number(_speedup(rows, one, name)) for name in peers)]
+
+
+def _losses(rows: Sequence[Row], one: Size) -> list[str]:
+    ours, recipe = _loss(rows, one, OURS), _loss(rows, one, RECIPE)
+    passes = [median_of(rows, "passes", n=one[0], p=one[1], method=name) for name in (OURS, RECIPE)]
+    return [size(*one), fixed(ours, 5), fixed(recipe, 5), fixed(ratio(ours, recipe), 4), *map(number, passes)]
+
+
+def _beside_paper(rows: Sequence[Row], one: Size) -> list[str]:
+    paper = TABLE_3[one]
+    ours = {name: number(_seconds(rows, one, name)) for name in (OURS, "lol", "pca-full")}
+    cells = [str(paper.gbmap), ours[OURS], str(paper.lol), ours["lol"], str(paper.pca), ours["pca-full"]]
+    return [size(*one), *cells, str(paper.ivis)]
+
+
+def _verdicts(rows: Sequence[Row], sizes: Sequence[Size]) -> list[list[str]]:
+    large = [one for one in sizes if one[0] >= 1_000_000 and one[1] == 25]
+    lines = [
+        target.judge({size(*one): _speedup(rows, one, peer) for one in chosen})
+        for targets, chosen in ((LARGE_TARGETS, large), (EVERY_TARGETS, sizes))
+        for peer, target in targets.items()
+    ]
+    losses = {size(*one): ratio(_loss(rows, one, OURS), _loss(rows, one, RECIPE)) for one in large}
+    return [*lines, LOSS_TARGET.judge(losses)]

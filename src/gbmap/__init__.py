@@ -1,0 +1,6 @@
+"""Gradient Boosting Mapping: a prediction, a supervised map, a distance and an alarm in one model."""
+
+from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+
+__version__ = "0.1.0"
+__all__ = ["GBMAPClassifier", "GBMAPRegressor"]

@@ -1,0 +1,1 @@
+"""The engine: Gradient Boosting Mapping on NumPy and SciPy, in standard units."""

@@ -1,0 +1,152 @@
+"""The fitted model as data: arrays of weak learners, and what follows from them in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._core.activation import sigmoid, softplus
+from gbmap._core.units import Units
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """M weak learners f_j(x) = a_j + b_j g_j(w_j . x + c_j), in the units of X and y.
+
+    Learners lie stage by stage: with K outputs, the K learners of stage 1, then those of stage 2.
+
+    Attributes
+    ----------
+    intercepts : array of shape (M,)
+        The a_j. The mean of y - f_0 is part of the first one of each output.
+    signs : array of shape (M,)
+        The b_j, -1 or +1.
+    weights : array of shape (M, p)
+        The w_j.
+    offsets : array of shape (M,)
+        The c_j.
+    beta : array of shape (M,)
+        The beta of g_j, in units of 1 / y: the parameter beta over the spread of y - f_0.
+    outputs : integer array of shape (M,)
+        The output that learner j adds to.
+    activation : "softplus" or "identity"
+    n_outputs : int
+        K.
+    center : array of shape (p,)
+        Subtracted from X before the product with the weights, to keep digits of columns with a
+        large mean (see `Units`); the offsets above are for X as it is.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from sklearn.datasets import make_friedman1
+    >>> X, y = make_friedman1(random_state=0)
+    >>> ensemble = GBMAPRegressor(n_components=3, random_state=0).fit(X, y).ensemble_
+    >>> ensemble.weights.shape, ensemble.embed(X).shape, ensemble.gradient(X).shape
+    ((3, 10), (100, 3), (100, 10, 1))
+    """
+
+    intercepts: Array
+    signs: Array
+    weights: Array
+    offsets: Array
+    beta: Array
+    outputs: NDArray[np.intp]
+    activation: str
+    n_outputs: int
+    center: Array
+
+    @classmethod
+    def empty(cls, n_features: int, n_outputs: int, activation: str, center: Array) -> Ensemble:
+        """Return the ensemble without learners."""
+        none = np.empty(0)
+        return cls(
+            none, none, np.empty((0, n_features)), none, none,
+            np.empty(0, dtype=np.intp), activation, n_outputs, center,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Return M, the number of learners."""
+        return len(self.signs)
+
+    def __getitem__(self, which: slice) -> Ensemble:
+        """Return the ensemble of some of the learners."""
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[which]
+                for name in ("intercepts", "signs", "weights", "offsets", "beta", "outputs")
+            },
+        )
+
+    @property
+    def n_stages(self) -> int:
+        """The number of boosting stages, M / K."""
+        return len(self) // self.n_outputs
+
+    def append(self, theta: Array, sign: int, beta: float, output: int, units: Units) -> Ensemble:
+        """Add a learner with theta = (a, w, c) in standard units.
+
+        A standard learner times s = target_scale is one in the user's units, since
+        s g_beta(z) = g_(beta/s)(s z).
+        """
+        scale = units.target_scale[output]
+        v, d = units.fold(theta[1:-1], theta[-1])
+        intercept = scale * theta[0]
+        if output not in self.outputs:
+            intercept += units.target_mean[output]
+        return replace(
+            self,
+            intercepts=np.append(self.intercepts, intercept),
+            signs=np.append(self.signs, float(sign)),
+            weights=np.vstack([self.weights, scale * v]),
+            offsets=np.append(self.offsets, scale * (d - v @ units.center)),
+            beta=np.append(self.beta, beta / scale),
+            outputs=np.append(self.outputs, output),
+        )
+
+    def project(self, X: Any) -> Array:
+        """Return w_j . x + c_j, of shape (n, M), in float64.
+
+        The product runs in X's type; a sparse X is never centred, so it stays sparse.
+        """
+        weights = self.weights.T.astype(X.dtype)
+        if isinstance(X, np.ndarray) and self.center.any():
+            product = (X - self.center.astype(X.dtype)) @ weights
+            offsets = self.offsets + self.weights @ self.center
+        else:
+            product, offsets = X @ weights, self.offsets
+        z: Array = product.astype(np.float64) + offsets
+        return z
+
+    def embed(self, X: Any) -> Array:
+        """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
+        z = self.project(X)
+        value = softplus(z, self.beta) if self.activation == "softplus" else z
+        phi: Array = self.intercepts + self.signs * value
+        return phi
+
+    def score(self, X: Any) -> Array:
+        """Return h = f - f_0, the sum of the learners of each output, of shape (n, K)."""
+        return self.sum_outputs(self.embed(X))
+
+    def sum_outputs(self, phi: Array) -> Array:
+        """Return the sums of the columns of an embedding that belong to each output."""
+        stages: Array = phi.reshape(len(phi), self.n_stages, self.n_outputs).sum(axis=1)
+        return stages
+
+    def gradient(self, X: Any) -> Array:
+        """Return the derivative of h in each feature, of shape (n, p, K)."""
+        z = self.project(X)
+        slope = sigmoid(self.beta * z) if self.activation == "softplus" else np.ones_like(z)
+        slope *= self.signs
+        each = [
+            slope[:, self.outputs == output] @ self.weights[self.outputs == output]
+            for output in range(self.n_outputs)
+        ]
+        return np.stack(each, axis=-1)

@@ -1,0 +1,57 @@
+"""What one boosting stage minimises: the definition, in plain array code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._core.activation import Activation
+from gbmap._core.losses import Loss
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Mean loss of a learner added to the current score, plus a ridge term (Eq. 3 of the paper).
+
+    With theta = (a, w, c), z = w . x + c, and rows (x, y, F, weight) in standard units:
+
+        value(theta)  =  sum weight l(y, F + a + b g(z)) / sum weight  +  ridge |(w, c)|^2
+        d/da          =  mean l'
+        d/dw          =  mean l' b g'(z) x  +  2 ridge w
+        d/dc          =  mean l' b g'(z)    +  2 ridge c
+
+    where ridge = lambda / (p + 1), and constant columns do not count in p. a is free.
+
+    Rows give the sums of the first terms (`block_sums` defines them; `gbmap._rows` has faster
+    ways to the same numbers), `finish` turns sums into value and gradient.
+    """
+
+    loss: Loss
+    activation: Activation
+    ridge: float
+
+    def block_sums(
+        self, theta: Array, sign: int, X: Array, y: Array, F: Array, weight: Array | None = None
+    ) -> Array:
+        """Return the sums over a block of rows of l and its derivatives in (a, w, c)."""
+        a, w, c = theta[0], theta[1:-1], theta[-1]
+        z = X @ w + c
+        f = F + a + sign * self.activation.value(z)
+        value, along_f = self.loss.value(y, f), self.loss.gradient(y, f)
+        if weight is not None:
+            value, along_f = value * weight, along_f * weight
+        along_z = along_f * sign * self.activation.slope(z)
+        return np.concatenate([[value.sum(), along_f.sum()], along_z @ X, [along_z.sum()]])
+
+    def finish(self, sums: Array, weight_sum: float, thetas: Array) -> tuple[Array, Array]:
+        """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
+        mean = sums / weight_sum
+        values, gradients = mean[:, 0], mean[:, 1:]
+        penalised = thetas[:, 1:]
+        gradients[:, 1:] += 2 * self.ridge * penalised
+        return values + self.ridge * np.einsum("ij,ij->i", penalised, penalised), gradients

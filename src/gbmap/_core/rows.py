@@ -1,0 +1,60 @@
+"""What the engine asks of data, wherever it lives. `gbmap._rows` answers."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.losses import Loss
+from gbmap._core.objective import Objective
+from gbmap._core.units import Units
+
+Array = NDArray[Any]
+
+
+class Rows(Protocol):
+    """n rows (x, y, weight) with K targets and their current scores F.
+
+    Rows take and give standard units; how they hold X is their own business. All they are asked
+    for are sums over rows, so they may lie in blocks, in a file, on a device or on a cluster.
+    """
+
+    units: Units
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+
+    @property
+    def n_outputs(self) -> int:
+        """K."""
+
+    @property
+    def eps(self) -> float:
+        """The relative rounding error of one row's numbers."""
+
+    def value_and_gradient(
+        self, objective: Objective, output: int, thetas: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Evaluate C candidates of shape (C, p + 2) in one pass: values (C,), gradients (C, p + 2)."""
+
+    def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
+        """Return the mean loss of the current score of one output, plus a constant."""
+
+    def advance(self, ensemble: Ensemble) -> None:
+        """Add the last learner of an ensemble, as stored, to the score of its output."""
+
+    def sample(self, size: int, rng: np.random.Generator) -> Sample:
+        """Return `size` random rows in memory, or all of them, whose scores follow these rows'."""
+
+
+class Sample(Rows, Protocol):
+    """Rows in memory, few enough for work beyond sums."""
+
+    complete: bool  # whether these are all the rows
+
+    def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
+        """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""

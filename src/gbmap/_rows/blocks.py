@@ -1,0 +1,181 @@
+"""X cut into blocks of rows that fit the cache: dense (also memory-mapped) and sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+from gbmap._rows.threads import ThreadTeam
+
+Array = NDArray[Any]
+
+# Found by trial (benchmarks/passes): blocks of 4 MB, but no fewer than 256 rows, below which the
+# calls cost more than the cache gives, and no more than 32768.
+_BLOCK_BYTES = 1 << 22
+_BLOCK_ROWS = (256, 1 << 15)
+# A superblock is the unit of work of a thread, and of summation: sums run over the blocks of one
+# in order, then over superblocks in order, so that bits do not depend on the number of threads.
+_BLOCKS_PER_SUPERBLOCK = 4
+# A column whose mean exceeds its spread so far that X's type leaves it fewer than four digits.
+_DIGITS_LOST = 1e-4
+# Squares of larger numbers leave the range of float64.
+LARGEST = 1e150
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and standard deviation of each column; deviation zero if and only if constant."""
+
+    mean: Array
+    deviation: Array
+
+    def center(self, dtype: np.dtype[Any]) -> Array:
+        """Return the mean of the columns that lose too many digits unless centred, else zero."""
+        risky = np.abs(self.mean) * np.finfo(dtype).eps > _DIGITS_LOST * self.deviation
+        return np.where(risky & (self.deviation > 0), self.mean, 0.0).astype(dtype).astype(np.float64)
+
+
+class Blocks:
+    """The layout of blocks in superblocks; it depends on the shape of X alone."""
+
+    def __init__(self, n_rows: int, n_columns: int, row_bytes: float, dtype: np.dtype[Any]):
+        self.n_rows, self.n_columns, self.dtype = n_rows, n_columns, dtype
+        low, high = _BLOCK_ROWS
+        self.block_rows = int(min(max(_BLOCK_BYTES // max(row_bytes, 1), low), high))
+        self.superblock_rows = self.block_rows * _BLOCKS_PER_SUPERBLOCK
+        self.n_superblocks = -(-n_rows // self.superblock_rows)
+
+    def bounds(self, superblock: int) -> list[tuple[int, int]]:
+        """Return first and last row + 1 of each block of a superblock."""
+        start = superblock * self.superblock_rows
+        stop = min(start + self.superblock_rows, self.n_rows)
+        return [(i, min(i + self.block_rows, stop)) for i in range(start, stop, self.block_rows)]
+
+
+class DenseBlocks(Blocks):
+    """Blocks of a C-ordered array or memory map."""
+
+    def __init__(self, X: Array):
+        super().__init__(*X.shape, X.shape[1] * X.itemsize, X.dtype)
+        self.X = X
+
+    def get(self, i: int, j: int) -> Array:
+        """Return rows i to j."""
+        return self.X[i:j]
+
+    @staticmethod
+    def project(x: Array, v: Array, out: Array) -> None:
+        """Write x v into `out`."""
+        np.dot(x, v, out=out)
+
+    @staticmethod
+    def pull_back(r: Array, x: Array) -> Array:
+        """Return r x."""
+        result: Array = np.dot(r, x)
+        return result
+
+    def take(self, indices: NDArray[np.intp]) -> Array:
+        """Return some rows as a new array."""
+        return self.X[indices]
+
+    def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
+        """Return the moments of the columns, from one pass for all but odd columns.
+
+        Sums are of differences from a point amid the data, so that they lose no digits. The pass
+        runs in X's type; a column whose squares leave its range is looked at again in float64.
+        """
+        step = max(1, self.n_rows // 256)
+        reference = np.median(self.X[::step], axis=0).astype(self.dtype)  # no outlier moves it
+        parts = np.zeros((self.n_superblocks, 2, self.n_columns))
+
+        def work(superblocks: Iterator[int]) -> None:
+            buffer = np.empty((min(self.block_rows, self.n_rows), self.n_columns), self.dtype)
+            ones = np.ones(len(buffer), self.dtype)
+            for s in superblocks:
+                for i, j in self.bounds(s):
+                    w, d = ones[: j - i] if weight is None else weight[i:j], buffer[: j - i]
+                    np.subtract(self.X[i:j], reference, out=d)
+                    parts[s, 0] += np.dot(w, d)
+                    d *= d
+                    parts[s, 1] += np.dot(w, d)
+
+        with np.errstate(all="ignore"):  # what overflows here is looked at again below
+            team.run(work, self.n_superblocks)
+            weight_sum = self.n_rows if weight is None else float(weight.sum(dtype=np.float64))
+            shift, square = parts.sum(axis=0) / weight_sum
+            mean, variance = reference + shift, square - shift**2
+        small = np.finfo(self.dtype).tiny / np.finfo(self.dtype).eps
+        for k in np.flatnonzero(~(np.isfinite(mean) & (variance > small) & np.isfinite(variance))):
+            mean[k], variance[k] = _careful_moments(self.X[:, k], weight)
+        return Moments(mean, np.sqrt(variance))
+
+
+def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]:
+    """Return mean and variance of one column in float64, whatever its magnitude."""
+    assert_all_finite(column, input_name="X")
+    kept = column if weight is None else column[weight > 0]
+    x, w = kept.astype(np.float64), None if weight is None else weight[weight > 0]
+    low, high = float(x.min()), float(x.max())
+    if max(-low, high) > LARGEST:
+        raise ValueError(
+            f"X must hold numbers of at most {LARGEST:g} in size, got {max(-low, high):g}; "
+            "rescale the column."
+        )
+    if low == high:
+        return low, 0.0
+    mean = float(np.average(x, weights=w))
+    spread = max(high - mean, mean - low)
+    return mean, spread * spread * float(np.average(((x - mean) / spread) ** 2, weights=w))
+
+
+class SparseBlocks(Blocks):
+    """Blocks of a CSR matrix, as views made once; nothing is ever densified."""
+
+    def __init__(self, X: Any):
+        entries_per_row = X.nnz / max(X.shape[0], 1)
+        super().__init__(*X.shape, entries_per_row * (X.dtype.itemsize + X.indices.itemsize), X.dtype)
+        self.X = X
+        self._views = {
+            i: self._view(i, j) for s in range(self.n_superblocks) for i, j in self.bounds(s)
+        }
+
+    def _view(self, i: int, j: int) -> Any:
+        start, stop = self.X.indptr[i], self.X.indptr[j]
+        pointers = self.X.indptr[i : j + 1] - start
+        parts = (self.X.data[start:stop], self.X.indices[start:stop], pointers)
+        return scipy.sparse.csr_array(parts, shape=(j - i, self.n_columns), copy=False)
+
+    def get(self, i: int, j: int) -> Any:
+        """Return rows i to j."""
+        return self._views[i]
+
+    @staticmethod
+    def project(x: Any, v: Array, out: Array) -> None:
+        """Write x v into `out`."""
+        out[...] = x @ v
+
+    @staticmethod
+    def pull_back(r: Array, x: Any) -> Array:
+        """Return r x."""
+        result: Array = x.T @ r
+        return result
+
+    def take(self, indices: NDArray[np.intp]) -> Any:
+        """Return some rows as a new matrix."""
+        return scipy.sparse.csr_array(self.X[indices])
+
+    def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
+        """Return the moments of the columns."""
+        assert_all_finite(self.X, input_name="X")
+        weights = None if weight is None else weight.astype(np.float64)
+        mean, variance = mean_variance_axis(self.X, axis=0, weights=weights)
+        low, high = min_max_axis(self.X if weight is None else self.X[weight > 0], axis=0)
+        deviation = np.where(low == high, 0.0, np.sqrt(variance.astype(np.float64)))
+        return Moments(mean.astype(np.float64), deviation)

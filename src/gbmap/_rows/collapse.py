@@ -1,0 +1,39 @@
+"""Repeated rows as one row of their total weight, in an order that does not depend on theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def collapse(
+    X: Any, targets: Array, score: Array, weight: Array | None
+) -> tuple[Any, Array, Array, Array | None]:
+    """Return the distinct rows of positive weight, ordered by their content alone.
+
+    The weight returned is the total one of each set of equal rows; None where all are equal.
+    """
+    kept = np.arange(len(targets)) if weight is None else np.flatnonzero(weight)
+    keys = _row_keys(X[kept], np.hstack([targets, score])[kept])
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    total = np.bincount(group, np.ones(len(kept)) if weight is None else weight[kept])
+    distinct = kept[first]
+    equal = bool((total == total[0]).all())
+    return X[distinct], targets[distinct], score[distinct], None if equal else total
+
+
+def _row_keys(X: Any, columns: Array) -> Array:
+    """Return for each row its bytes, which are equal if and only if the numbers are."""
+    if scipy.sparse.issparse(X):
+        X = X.tocsr().sorted_indices()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        rows = zip(np.split(X.indices, X.indptr[1:-1]), np.split(X.data, X.indptr[1:-1]), columns, strict=True)
+        return np.array([b"".join(part.tobytes() for part in row) for row in rows], dtype=object)
+    numbers = np.ascontiguousarray(np.hstack([X.astype(np.float64), columns]) + 0.0)  # -0.0 becomes 0.0
+    return numbers.view(f"V{numbers.shape[1] * numbers.itemsize}")[:, 0]

@@ -1,0 +1,122 @@
+"""How many threads a fit uses, and the one limit on BLAS threads that all fits share."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+import joblib
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+# Below this many numbers in X a pass takes less time than it takes to wake a second thread.
+WORTH_THREADS = 400_000
+
+
+def effective_threads(n_jobs: int | None, n_numbers: int) -> int:
+    """Return the number of threads for a matrix of `n_numbers` entries.
+
+    None means all cores for large data, and one thread for small data or inside a joblib worker,
+    where the cores are already taken.
+    """
+    if n_jobs is not None:
+        return int(joblib.effective_n_jobs(n_jobs))
+    inside_worker = (getattr(get_active_backend()[0], "nesting_level", 0) or 0) > 0
+    if inside_worker or n_numbers < WORTH_THREADS:
+        return 1
+    return available_cores()
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ThreadTeam:
+    """Threads that share out numbered items of work; a context manager.
+
+    BLAS runs on one thread while a team is open: its own threads fight with these.
+    """
+
+    def __init__(self, n_threads: int):
+        self.n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads - 1, "gbmap") if n_threads > 1 else None
+
+    def __enter__(self) -> ThreadTeam:
+        self._limit = single_threaded_blas()
+        self._limit.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._limit.__exit__(kind, error, trace)
+
+    def run(self, work: Callable[[Iterator[int]], Any], n_items: int) -> None:
+        """Call ``work(items)`` on each thread; together the iterators give 0, ..., n_items - 1.
+
+        The calling thread works too. Which thread gets which item is left open, so `work` must
+        store its results by item for them not to depend on it.
+        """
+        if self._pool is None or n_items < 2:
+            work(iter(range(n_items)))
+            return
+        items = deque(range(n_items))  # popleft is atomic
+        helpers = [self._pool.submit(work, _drain(items)) for _ in range(min(self.n_threads, n_items) - 1)]
+        try:
+            work(_drain(items))
+        finally:
+            items.clear()  # after an interrupt the helpers stop at their next item
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
+
+
+def _drain(items: deque[int]) -> Iterator[int]:
+    while True:
+        try:
+            item = items.popleft()
+        except IndexError:
+            return
+        yield item
+
+
+# threadpoolctl's limits are process-wide: with one limit per fit, the first of two overlapping fits
+# to end would lift the other's limit, and the second would restore "one thread" for good.
+_lock = Lock()
+_n_limits = 0
+_restore: Any = None
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS at one thread until the last of all overlapping contexts ends."""
+    global _n_limits, _restore
+    with _lock:
+        if _n_limits == 0:
+            _restore = _controller().limit(limits=1, user_api="blas")
+        _n_limits += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_limits -= 1
+            if _n_limits == 0:
+                _restore.restore_original_limits()
+                _restore = None
