@@ -1,357 +1,29 @@
-"""The estimators: prepare, boost, store."""
+"""The estimators: what y means, for numbers and for classes."""
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Self
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-    _fit_context,
-)
-from sklearn.callback import CallbackSupportMixin
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
-from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, compute_class_weight
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_monotonic_cst,
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
 
+from gbmap._base import BaseGBMAP
 from gbmap._core import losses
-from gbmap._core.activation import ACTIVATIONS, softplus
-from gbmap._core.boosting import Stage, boost, mean_losses
-from gbmap._core.ensemble import Ensemble
-from gbmap._core.objective import Objective
-from gbmap._core.weak_learner import Solver
-from gbmap._initial import fit_initial, initial_score
-from gbmap._rows import as_rows, map_rows, more_rows
-from gbmap._rows.collapse import collapse
-from gbmap._rows.memory import MemoryRows
-from gbmap._rows.threads import ThreadTeam, effective_threads
+from gbmap._core.activation import softplus
 
 Array = NDArray[Any]
-logger = logging.getLogger("gbmap")
-
-_X_RULES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-# The sample on which signs and starts are tried holds at least so many rows, and so many a column.
-_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 5_000, 20
-# Local coefficients are averaged over at most so many rows times columns.
-_IMPORTANCE_NUMBERS = 5_000_000
 
 
-@dataclass(frozen=True)
-class StageRecord:
-    """What one boosting stage reached and what it took; stage 0 is f_0.
-
-    Attributes
-    ----------
-    loss, validation_loss : float
-        Mean loss of the model so far, in the units of y; the second is NaN without validation rows.
-    n_iter : int
-        Iterations of the solver, the most of any output.
-    n_evaluations : int
-        Passes over all rows, of all outputs together.
-    converged : bool
-        Whether the solver ended before ``max_iter``.
-    """
-
-    loss: float
-    validation_loss: float
-    n_iter: int = 0
-    n_evaluations: int = 0
-    converged: bool = True
-
-
-@dataclass(frozen=True)
-class _Data:
-    """Rows as validated (X, y), as given (raw, for init), and as the engine wants them (targets)."""
-
-    raw: Any
-    X: Any
-    y: Array
-    targets: Array
-    weight: Array | None = None
-
-    def take(self, indices: Array) -> _Data:
-        parts = (self.raw, self.X, self.y, self.targets, self.weight)
-        return _Data(*(None if part is None else _safe_indexing(part, indices) for part in parts))
-
-
-class _BaseGBMAP(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    CallbackSupportMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """What regression and classification share: everything but the meaning of y."""
-
-    _parameter_constraints: dict[str, list[Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "l2_regularization": [Interval(Real, 0, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-        "init": [None, HasMethods(["fit"]), callable],
-        "standardize": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "refine": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "monotonic_cst": ["array-like", dict, None],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    # What y is: the loss, the targets that the engine sees, and how to set rows aside.
-    _y_rules: dict[str, Any]
-
-    def _make_loss(self) -> losses.Loss:
-        raise NotImplementedError
-
-    def _read_targets(self, y: Array, *, fitting: bool) -> Array:
-        raise NotImplementedError
-
-    def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
-        return weight
-
-    def _strata(self, y: Array) -> Array | None:
-        return None
-
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
-        """Fit the learners, one after the other.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            NumPy, pandas, polars, SciPy sparse or a memory map. A C-ordered array of float32 or
-            float64 is used where it is; anything else is copied once.
-        y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
-            The target.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of two counts as the same row given twice.
-        X_val, y_val : array-like, default=None
-            Rows to watch the loss on, and to stop on if ``early_stopping=True``.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator. After a keyboard interrupt it holds the learners finished by
-            then, and ``fit`` with ``warm_start=True`` goes on from them.
-        """
-        if self.refine:
-            raise NotImplementedError("refine=True is not available in this version; use refine=False.")
-        resumes = self.warm_start and hasattr(self, "ensemble_")
-        data, validation = self._prepare(X, y, sample_weight, X_val, y_val, resumes)
-        if not resumes:
-            self._seed = _seed(self.random_state)
-            self.init_ = None if self.init is None else fit_initial(self.init, data.raw, data.y, data.weight)
-        elif self.n_components < self.n_components_:
-            raise ValueError(
-                f"n_components={self.n_components} must be at least {self.n_components_}, the number of "
-                "components fitted so far, when warm_start=True; set warm_start=False to start anew."
-            )
-        with _visible_log(self.verbose), ThreadTeam(effective_threads(self.n_jobs, data.X.shape[0] * data.X.shape[1])) as team:
-            self._boost(data, validation, team, self.ensemble_ if resumes else None)
-        unfinished = sum(not record.converged for record in self.history_)
-        if unfinished:
-            warnings.warn(
-                f"{unfinished} of {self.n_components_} stages ended at max_iter={self.max_iter} iterations "
-                "before they converged; raise max_iter, or tol if the loss is low enough.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
-
-    def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, resumes: bool
-    ) -> tuple[_Data, _Data | None]:
-        """Validate the arguments of `fit`, and set rows aside for validation."""
-        given, given_val = X, X_val
-        # The moments of X tell whether it is finite, which saves a pass over it here.
-        rules = _X_RULES | self._y_rules | {"ensure_all_finite": False, "ensure_min_samples": 2}
-        X, y = validate_data(self, X, y, reset=not resumes, **rules)
-        targets = self._read_targets(y, fitting=not resumes)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data = _Data(_frame_or(X, given), X, y, targets, self._weigh_classes(y, weight))
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val must be given together, or neither of them.")
-        if X_val is not None:
-            X_val, y_val = validate_data(self, X_val, y_val, reset=False, **_X_RULES, **self._y_rules)
-            return data, _Data(_frame_or(X_val, given_val), X_val, y_val, self._read_targets(y_val, fitting=False))
-        if not self.early_stopping:
-            return data, None
-        train, test = train_test_split(
-            np.arange(len(y)),
-            test_size=self.validation_fraction,
-            stratify=self._strata(y),
-            random_state=_seed(self.random_state) % 2**32,
-        )
-        return data.take(np.sort(train)), data.take(np.sort(test))
-
-    def _boost(self, data: _Data, validation: _Data | None, team: ThreadTeam, ensemble: Ensemble | None) -> None:
-        """Run the boosting loop, and store what it yields."""
-        loss = self._make_loss()
-        residual, n_outputs, n_columns = loss.degree > 0, data.targets.shape[1], data.X.shape[1]
-        score, weight = self._f_0(data.raw, n_outputs), _scaled_by_power_of_two(data.weight)
-        sample_rows = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)
-        X, targets = data.X, data.targets
-        if len(targets) <= sample_rows:
-            # A small fit depends neither on the order of rows nor on how they share their weight.
-            X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
-        rows, moments = as_rows(
-            X, targets, score, weight, team, standardize=self.standardize, residual=residual
-        )
-        watched = None
-        if validation is not None:
-            f_0 = self._f_0(validation.raw, n_outputs)
-            watched = more_rows(validation.X, validation.targets, f_0, rows, residual=residual)
-        ridge = self.l2_regularization / (rows.units.n_active + 1)
-        objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge)
-        monotone = _check_monotonic_cst(self, self.monotonic_cst) if self.monotonic_cst is not None else None
-        solver = Solver(self.n_init, self.max_iter, self.tol, monotone, sample_rows)
-        # Losses are kept in the units of y.
-        unit = rows.units.target_scale**loss.degree
-        if ensemble is None:
-            ensemble = Ensemble.empty(n_columns, n_outputs, self.activation, rows.units.center)
-            nothing = -rows.units.target_mean / rows.units.target_scale
-            first = [np.mean(unit * mean_losses(each, loss, nothing)) for each in (rows, watched)]
-            self.history_ = [StageRecord(*map(float, first))]
-            self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
-        stages = boost(rows, watched, objective, ensemble, self.n_components, solver, self._seed)
-        try:
-            for stage in self._announced(stages, self.n_components - ensemble.n_stages, data):
-                self.ensemble_ = stage.ensemble
-                self.history_.append(_record(stage, unit))
-                self._log()
-                if self.early_stopping and self._is_past_best():
-                    break
-            if self.early_stopping:
-                self._keep_best_prefix()
-        finally:
-            if len(self.history_) > 1:
-                self._summarise(rows)
-
-    def _announced(self, stages: Iterator[Stage], n_stages: int, data: _Data) -> Iterator[Stage]:
-        """Yield the stages, each as a task of scikit-learn's callbacks, until one asks to stop."""
-        context = self._init_callback_context(max_subtasks=n_stages)
-        context.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
-        for _ in range(n_stages):
-            task = context.subcontext(task_name="stage")
-            task.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
-            yield next(stages)
-            stop = task.call_on_fit_task_end(
-                estimator=self, X=data.X, y=data.y, reconstruction_attributes=self._fitted_so_far
-            )
-            if stop:
-                break
-        context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y, reconstruction_attributes={})
-
-    def _fitted_so_far(self) -> dict[str, Any]:
-        """Return what a copy needs to predict as if the fit had stopped here."""
-        return {name: value for name, value in vars(self).items() if name.endswith("_")}
-
-    def _log(self) -> None:
-        if self.verbose:
-            record = self.history_[-1]
-            watched = "" if np.isnan(record.validation_loss) else f", validation {record.validation_loss:.6g}"
-            logger.info(
-                "stage %d of %d: loss %.6g%s (%d iterations)",
-                len(self.history_) - 1, self.n_components, record.loss, watched, record.n_iter,
-            )  # fmt: skip
-
-    def _is_past_best(self) -> bool:
-        curve = [record.validation_loss for record in self.history_]
-        return len(curve) - 1 - int(np.argmin(curve)) >= self.n_iter_no_change
-
-    def _keep_best_prefix(self) -> None:
-        best = max(1, int(np.argmin([record.validation_loss for record in self.history_])))
-        self.ensemble_ = self.ensemble_[: best * self.ensemble_.n_outputs]
-        del self.history_[best + 1 :]
-
-    def _summarise(self, rows: MemoryRows) -> None:
-        """Set the fitted attributes that follow from the ensemble and the history."""
-        self.n_components_ = self.ensemble_.n_stages
-        self._n_features_out = len(self.ensemble_)
-        self.n_iter_ = max(record.n_iter for record in self.history_)
-        self.loss_curve_ = np.array([record.loss for record in self.history_])
-        watched = np.array([record.validation_loss for record in self.history_])
-        self.validation_loss_curve_ = None if np.isnan(watched).any() else watched
-        n_rows = max(100, _IMPORTANCE_NUMBERS // rows.blocks.n_columns)
-        self.feature_importances_ = rows.mean_absolute_gradient(self.ensemble_, n_rows) * self.scale_
-
-    def transform(self, X: Any) -> Any:
-        """Return the embedding phi(X), the outputs of the learners.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        phi : array of shape (n_samples, n_components_ * n_outputs)
-            In the units of y. With several outputs the columns lie stage by stage: the first
-            learner of each output, then the second of each, and so on.
-        """
-        X = self._validate(X)
-        return map_rows(self.ensemble_.embed, X, len(self.ensemble_), X.dtype, self.n_jobs)
-
-    def _validate(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-
-    def _scores(self, raw: Any) -> Array:
-        """Return f, of shape (n, K)."""
-        X = self._validate(raw)
-        n_outputs = self.ensemble_.n_outputs
-        h = map_rows(self.ensemble_.score, X, n_outputs, np.float64, self.n_jobs)
-        return h + self._f_0(raw, n_outputs)
-
-    def _staged_scores(self, raw: Any) -> Iterator[Array]:
-        """Yield f after 1, 2, ... stages."""
-        X, n_outputs = self._validate(raw), self.ensemble_.n_outputs
-        score = self._f_0(raw, n_outputs)
-        for start in range(0, len(self.ensemble_), n_outputs):
-            stage = self.ensemble_[start : start + n_outputs]
-            score = score + map_rows(stage.score, X, n_outputs, np.float64, self.n_jobs)
-            yield score
-
-    def _f_0(self, raw: Any, n_outputs: int) -> Array | float:
-        if self.init_ is None:
-            return 0.0
-        return initial_score(self.init_, raw, n_outputs, getattr(self, "classes_", None))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-class GBMAPRegressor(RegressorMixin, _BaseGBMAP):  # type: ignore[misc]
+class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     """Gradient Boosting Mapping for regression: predictor and supervised embedding in one.
 
     f(x) = f_0(x) + sum_j f_j(x) with weak learners f_j(x) = a_j + b_j g(w_j . x + c_j), b_j = -1 or
@@ -456,7 +128,7 @@ class GBMAPRegressor(RegressorMixin, _BaseGBMAP):  # type: ignore[misc]
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **_BaseGBMAP._parameter_constraints,
+        **BaseGBMAP._parameter_constraints,
         "loss": [StrOptions({"squared_error", "huber", "quantile"}), losses.Loss],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
@@ -565,7 +237,7 @@ class GBMAPRegressor(RegressorMixin, _BaseGBMAP):  # type: ignore[misc]
         return tags
 
 
-class GBMAPClassifier(ClassifierMixin, _BaseGBMAP):  # type: ignore[misc]
+class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     """Gradient Boosting Mapping for two or more classes: classifier and supervised embedding in one.
 
     For two classes f is the score of the second one, with the log-odds as its meaning under the
@@ -665,7 +337,7 @@ class GBMAPClassifier(ClassifierMixin, _BaseGBMAP):  # type: ignore[misc]
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **_BaseGBMAP._parameter_constraints,
+        **BaseGBMAP._parameter_constraints,
         "loss": [StrOptions({"log_loss", "exponential", "hinge"}), losses.Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
@@ -782,12 +454,15 @@ class GBMAPClassifier(ClassifierMixin, _BaseGBMAP):  # type: ignore[misc]
             log_odds = np.hstack([-log_odds, log_odds])
         log_p = -softplus(-log_odds, 1.0)  # in log space, since all of them may be tiny
         p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        return p / p.sum(axis=1, keepdims=True)
+        shares: Array = p / p.sum(axis=1, keepdims=True)
+        return shares
 
     def _make_loss(self) -> losses.Loss:
         if isinstance(self.loss, losses.Loss):
             return self.loss
-        return {"log_loss": losses.LogLoss, "exponential": losses.Exponential, "hinge": losses.Hinge}[self.loss]()
+        return {"log_loss": losses.LogLoss, "exponential": losses.Exponential, "hinge": losses.Hinge}[
+            self.loss
+        ]()
 
     def _read_targets(self, y: Array, *, fitting: bool) -> Array:
         if fitting:
@@ -799,10 +474,14 @@ class GBMAPClassifier(ClassifierMixin, _BaseGBMAP):  # type: ignore[misc]
                     "check how the rows were selected."
                 )
             if self.monotonic_cst is not None and len(self.classes_) > 2:
-                raise ValueError("monotonic_cst is for two classes only; drop it, or pose the problem as one of two.")
+                raise ValueError(
+                    "monotonic_cst is for two classes only; drop it, or pose the problem as one of two."
+                )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"y must hold classes of the fit only, {list(self.classes_)}, got {list(unknown)} too.")
+            raise ValueError(
+                f"y must hold classes of the fit only, {list(self.classes_)}, got {list(unknown)} too."
+            )
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return np.where(y[:, None] == positive, 1.0, -1.0)
 
@@ -815,48 +494,3 @@ class GBMAPClassifier(ClassifierMixin, _BaseGBMAP):  # type: ignore[misc]
 
     def _strata(self, y: Array) -> Array | None:
         return y
-
-
-def _frame_or(X: Any, given: Any) -> Any:
-    """Return what was given if it is a frame, whose column names f_0 may want, else the array."""
-    return given if hasattr(given, "columns") else X
-
-
-def _seed(random_state: Any) -> int:
-    """Return a seed: the integer given, one drawn from a RandomState, or fresh entropy."""
-    if random_state is None:
-        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(random_state.randint(np.iinfo(np.int32).max))
-
-
-def _scaled_by_power_of_two(weight: Array | None) -> Array | None:
-    """Bring weights to a mean near one, so that they fit float32, without rounding."""
-    return None if weight is None else np.ldexp(weight, -int(np.frexp(weight.mean())[1]))
-
-
-def _record(stage: Stage, unit: Array) -> StageRecord:
-    return StageRecord(
-        loss=float(np.mean(unit * stage.losses)),
-        validation_loss=float(np.mean(unit * stage.validation_losses)),
-        n_iter=max(solution.n_iter for solution in stage.solutions),
-        n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
-        converged=all(solution.converged for solution in stage.solutions),
-    )
-
-
-@contextmanager
-def _visible_log(verbose: int) -> Iterator[None]:
-    """Show the log on standard error during a verbose fit, unless the user has set up logging."""
-    if not verbose or logger.hasHandlers():
-        yield
-        return
-    handler, level = logging.StreamHandler(), logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)

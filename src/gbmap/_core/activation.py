@@ -9,7 +9,7 @@ the fused pass over the data uses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,28 +31,11 @@ def sigmoid(t: Array) -> Array:
     return value
 
 
-class Activation(Protocol):
-    """What the engine asks of a non-linearity with its beta fixed."""
-
-    name: str
-    beta: float
-    both_signs: bool  # False where g(-z) = -g(z), so that b = -1 brings nothing new
-
-    def value(self, z: Array) -> Array: ...
-
-    def slope(self, z: Array) -> Array: ...
-
-    def gain(self, dtype: np.dtype[Any]) -> float: ...
-
-    def apply(self, t: Array, value: Array, slope: Array) -> None: ...
-
-
 @dataclass(frozen=True)
 class Softplus:
     """Softplus with a given beta."""
 
     beta: float
-    name = "softplus"
     both_signs = True
 
     def value(self, z: Array) -> Array:
@@ -90,8 +73,7 @@ class Identity:
     """g(z) = z: the first learner is then ridge or logistic regression (Lemma 1 of the paper)."""
 
     beta: float
-    name = "identity"
-    both_signs = False
+    both_signs = False  # g(-z) = -g(z), so that b = -1 brings nothing new
 
     def value(self, z: Array) -> Array:
         """Return z."""
@@ -111,4 +93,5 @@ class Identity:
         slope.fill(1)
 
 
-ACTIVATIONS: dict[str, type[Softplus] | type[Identity]] = {"softplus": Softplus, "identity": Identity}
+Activation = Softplus | Identity
+ACTIVATIONS: dict[str, type[Activation]] = {"softplus": Softplus, "identity": Identity}

@@ -67,8 +67,9 @@ def boost(
 
 def advance(rows: Rows | None, ensemble: Ensemble, start: int = 0) -> None:
     """Add the learners from `start` on to the scores, one by one, as they were found."""
-    for j in range(start, len(ensemble) if rows is not None else 0):
-        rows.advance(ensemble[: j + 1])
+    if rows is not None:
+        for j in range(start, len(ensemble)):
+            rows.advance(ensemble[: j + 1])
 
 
 def mean_losses(rows: Rows | None, loss: Loss, shift: Array | None = None) -> Array:

@@ -73,7 +73,8 @@ class SquaredError(Loss):
 
     def value(self, y: Array, f: Array) -> Array:
         """Return (y - f)^2."""
-        return np.square(y - f)
+        value: Array = np.square(y - f)
+        return value
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return 2 (f - y)."""
@@ -115,7 +116,8 @@ class Huber(Loss):
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return 2 (f - y), held to [-2 delta, 2 delta]."""
-        return 2 * np.clip(f - y, -self.delta, self.delta)
+        value: Array = 2 * np.clip(f - y, -self.delta, self.delta)
+        return value
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return 2 inside; outside the weight 2 delta / |y - f| that gives the same derivative."""
@@ -222,7 +224,8 @@ class Exponential(Loss):
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return exp(-y f), held beyond the limit."""
-        return np.exp(np.minimum(-y * f, self._limit))
+        value: Array = np.exp(np.minimum(-y * f, self._limit))
+        return value
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Units:
         """The number of columns that are not constant, the p of the ridge term."""
         return int(np.count_nonzero(self.inverse_scale))
 
-    def fold(self, w: Array, c: Array | float) -> tuple[Array, Array | float]:
+    def fold(self, w: Array, c: Any) -> tuple[Array, Any]:
         """Return v and d with ``w . x_std + c = v . (x - center) + d``, for one w or rows of them."""
         if self.identity:
             return w, c

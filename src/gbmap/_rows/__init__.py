@@ -65,12 +65,16 @@ def as_rows(
     return _rows(blocks, targets, score, weight, units, team, residual), moments
 
 
-def more_rows(X: Any, targets: Array, score: Array | float, like: MemoryRows, *, residual: bool) -> MemoryRows:
+def more_rows(
+    X: Any, targets: Array, score: Array | float, like: MemoryRows, *, residual: bool
+) -> MemoryRows:
     """Return further rows, such as those for validation, in the units of others."""
     return _rows(_blocks(X), targets, score, None, like.units, like.team, residual)
 
 
-def map_rows(function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None) -> Array:
+def map_rows(
+    function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+) -> Array:
     """Return ``function(X)`` of shape (n, n_columns), computed on chunks of rows by threads."""
     n, p = X.shape
     chunk = max(1, _CHUNK_NUMBERS // max(p, n_columns))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
-from gbmap._rows.threads import ThreadTeam
+from gbmap._rows.threads import WORTH_THREADS, ThreadTeam
 
 Array = NDArray[Any]
 
@@ -20,9 +20,8 @@ Array = NDArray[Any]
 # calls cost more than the cache gives, and no more than 32768.
 _BLOCK_BYTES = 1 << 22
 _BLOCK_ROWS = (256, 1 << 15)
-# A superblock is the unit of work of a thread, and of summation: sums run over the blocks of one
-# in order, then over superblocks in order, so that bits do not depend on the number of threads.
-_BLOCKS_PER_SUPERBLOCK = 4
+# Large data comes in a multiple of four blocks, which two or four threads share evenly.
+_BLOCKS_MULTIPLE = 4
 # A column whose mean exceeds its spread so far that X's type leaves it fewer than four digits.
 _DIGITS_LOST = 1e-4
 # Squares of larger numbers leave the range of float64.
@@ -43,27 +42,32 @@ class Moments:
 
 
 class Blocks:
-    """The layout of blocks in superblocks; it depends on the shape of X alone."""
+    """The layout of blocks.
+
+    It depends on the shape of X alone, and sums run over blocks in order, so that results are the
+    same to the last bit for any number of threads.
+    """
 
     def __init__(self, n_rows: int, n_columns: int, row_bytes: float, dtype: np.dtype[Any]):
         self.n_rows, self.n_columns, self.dtype = n_rows, n_columns, dtype
         low, high = _BLOCK_ROWS
-        self.block_rows = int(min(max(_BLOCK_BYTES // max(row_bytes, 1), low), high))
-        self.superblock_rows = self.block_rows * _BLOCKS_PER_SUPERBLOCK
-        self.n_superblocks = -(-n_rows // self.superblock_rows)
+        n_blocks = -(-n_rows // int(min(max(_BLOCK_BYTES // max(row_bytes, 1), low), high)))
+        if n_rows * n_columns > WORTH_THREADS:
+            n_blocks = -(-n_blocks // _BLOCKS_MULTIPLE) * _BLOCKS_MULTIPLE
+        self.block_rows = -(-n_rows // n_blocks)
+        self.n_blocks = -(-n_rows // self.block_rows)
 
-    def bounds(self, superblock: int) -> list[tuple[int, int]]:
-        """Return first and last row + 1 of each block of a superblock."""
-        start = superblock * self.superblock_rows
-        stop = min(start + self.superblock_rows, self.n_rows)
-        return [(i, min(i + self.block_rows, stop)) for i in range(start, stop, self.block_rows)]
+    def bounds(self, block: int) -> tuple[int, int]:
+        """Return the first row of a block, and its last one + 1."""
+        return block * self.block_rows, min((block + 1) * self.block_rows, self.n_rows)
 
 
 class DenseBlocks(Blocks):
     """Blocks of a C-ordered array or memory map."""
 
     def __init__(self, X: Array):
-        super().__init__(*X.shape, X.shape[1] * X.itemsize, X.dtype)
+        n_rows, n_columns = X.shape
+        super().__init__(n_rows, n_columns, n_columns * X.itemsize, X.dtype)
         self.X = X
 
     def get(self, i: int, j: int) -> Array:
@@ -93,21 +97,21 @@ class DenseBlocks(Blocks):
         """
         step = max(1, self.n_rows // 256)
         reference = np.median(self.X[::step], axis=0).astype(self.dtype)  # no outlier moves it
-        parts = np.zeros((self.n_superblocks, 2, self.n_columns))
+        parts = np.empty((self.n_blocks, 2, self.n_columns))
 
-        def work(superblocks: Iterator[int]) -> None:
-            buffer = np.empty((min(self.block_rows, self.n_rows), self.n_columns), self.dtype)
-            ones = np.ones(len(buffer), self.dtype)
-            for s in superblocks:
-                for i, j in self.bounds(s):
-                    w, d = ones[: j - i] if weight is None else weight[i:j], buffer[: j - i]
-                    np.subtract(self.X[i:j], reference, out=d)
-                    parts[s, 0] += np.dot(w, d)
-                    d *= d
-                    parts[s, 1] += np.dot(w, d)
+        def work(blocks: Iterator[int]) -> None:
+            buffer = np.empty((self.block_rows, self.n_columns), self.dtype)
+            ones = np.ones(self.block_rows, self.dtype)
+            for block in blocks:
+                i, j = self.bounds(block)
+                w, d = ones[: j - i] if weight is None else weight[i:j], buffer[: j - i]
+                np.subtract(self.X[i:j], reference, out=d)
+                parts[block, 0] = np.dot(w, d)
+                d *= d
+                parts[block, 1] = np.dot(w, d)
 
         with np.errstate(all="ignore"):  # what overflows here is looked at again below
-            team.run(work, self.n_superblocks)
+            team.run(work, self.n_blocks)
             weight_sum = self.n_rows if weight is None else float(weight.sum(dtype=np.float64))
             shift, square = parts.sum(axis=0) / weight_sum
             mean, variance = reference + shift, square - shift**2
@@ -139,12 +143,11 @@ class SparseBlocks(Blocks):
     """Blocks of a CSR matrix, as views made once; nothing is ever densified."""
 
     def __init__(self, X: Any):
-        entries_per_row = X.nnz / max(X.shape[0], 1)
-        super().__init__(*X.shape, entries_per_row * (X.dtype.itemsize + X.indices.itemsize), X.dtype)
+        n_rows, n_columns = X.shape
+        row_bytes = X.nnz / max(n_rows, 1) * (X.dtype.itemsize + X.indices.itemsize)
+        super().__init__(n_rows, n_columns, row_bytes, X.dtype)
         self.X = X
-        self._views = {
-            i: self._view(i, j) for s in range(self.n_superblocks) for i, j in self.bounds(s)
-        }
+        self._views = [self._view(*self.bounds(block)) for block in range(self.n_blocks)]
 
     def _view(self, i: int, j: int) -> Any:
         start, stop = self.X.indptr[i], self.X.indptr[j]
@@ -154,7 +157,7 @@ class SparseBlocks(Blocks):
 
     def get(self, i: int, j: int) -> Any:
         """Return rows i to j."""
-        return self._views[i]
+        return self._views[i // self.block_rows]
 
     @staticmethod
     def project(x: Any, v: Array, out: Array) -> None:

@@ -33,7 +33,9 @@ def _row_keys(X: Any, columns: Array) -> Array:
         X = X.tocsr().sorted_indices()
         X.sum_duplicates()
         X.eliminate_zeros()
-        rows = zip(np.split(X.indices, X.indptr[1:-1]), np.split(X.data, X.indptr[1:-1]), columns, strict=True)
+        rows = zip(
+            np.split(X.indices, X.indptr[1:-1]), np.split(X.data, X.indptr[1:-1]), columns, strict=True
+        )
         return np.array([b"".join(part.tobytes() for part in row) for row in rows], dtype=object)
     numbers = np.ascontiguousarray(np.hstack([X.astype(np.float64), columns]) + 0.0)  # -0.0 becomes 0.0
     return numbers.view(f"V{numbers.shape[1] * numbers.itemsize}")[:, 0]

@@ -83,25 +83,25 @@ class MemoryRows:
         v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
         v, d = (gain * v).astype(dtype), (gain * d).astype(dtype)
         a, factors = thetas[:, 0].astype(dtype), (signs / gain).astype(dtype)
-        sums = np.zeros((self.blocks.n_superblocks, len(thetas), self.blocks.n_columns + 3))
+        sums = np.empty((self.blocks.n_blocks, len(thetas), self.blocks.n_columns + 3))
 
-        def work(superblocks: Iterator[int]) -> None:
+        def work(blocks: Iterator[int]) -> None:
             workspace = self._workspaces.pop() if self._workspaces else _Workspace(self)
-            for s in superblocks:
-                for i, j in self.blocks.bounds(s):
-                    x = workspace.load(i, j)
-                    for c in range(len(thetas)):
-                        learner = a[c], v[c], d[c], factors[c]
-                        self._add_block(sums[s, c], objective, output, learner, x, i, j, workspace)
+            for block in blocks:
+                i, j = self.blocks.bounds(block)
+                x = workspace.load(i, j)
+                for c in range(len(thetas)):
+                    learner = a[c], v[c], d[c], factors[c]
+                    self._sum_block(sums[block, c], objective, output, learner, x, i, j, workspace)
             self._workspaces.append(workspace)
 
-        self.team.run(work, self.blocks.n_superblocks)
+        self.team.run(work, self.blocks.n_blocks)
         total = sums.sum(axis=0)
         total[:, 2:] *= signs[:, None]
         total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
         return objective.finish(total, self.weight_sum, thetas)
 
-    def _add_block(
+    def _sum_block(
         self,
         sums: Array,
         objective: Objective,
@@ -112,7 +112,7 @@ class MemoryRows:
         j: int,
         workspace: _Workspace,
     ) -> None:
-        """Add one block's loss and derivatives to `sums`: `Objective.block_sums`, fused and in place."""
+        """Write one block's loss and derivatives into `sums`: `Objective.block_sums`, fused and in place."""
         a, v, d, factor = learner
         t, f, slope, ones = workspace.vectors(j - i)
         self.blocks.project(x, v, out=t)
@@ -122,24 +122,24 @@ class MemoryRows:
         f += self.F[output, i:j]
         f += a
         weight = None if self.weight is None else self.weight[i:j]
-        sums[0] += objective.loss.reduce(self.y[output, i:j], f, weight, t)
-        sums[1] += np.dot(f, ones)
+        sums[0] = objective.loss.reduce(self.y[output, i:j], f, weight, t)
+        sums[1] = np.dot(f, ones)
         f *= slope
-        sums[2:-1] += self.blocks.pull_back(f, x)
-        sums[-1] += np.dot(f, ones)
+        sums[2:-1] = self.blocks.pull_back(f, x)
+        sums[-1] = np.dot(f, ones)
 
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
-        sums = np.zeros(self.blocks.n_superblocks)
+        sums = np.empty(self.blocks.n_blocks)
 
-        def work(superblocks: Iterator[int]) -> None:
-            for s in superblocks:
-                for i, j in self.blocks.bounds(s):
-                    weight = None if self.weight is None else self.weight[i:j]
-                    f = self.F[output, i:j] + self.F.dtype.type(shift)
-                    sums[s] += loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
+        def work(blocks: Iterator[int]) -> None:
+            for block in blocks:
+                i, j = self.blocks.bounds(block)
+                weight = None if self.weight is None else self.weight[i:j]
+                f = self.F[output, i:j] + self.F.dtype.type(shift)
+                sums[block] = loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
 
-        self.team.run(work, self.blocks.n_superblocks)
+        self.team.run(work, self.blocks.n_blocks)
         return float(sums.sum() / self.weight_sum)
 
     def advance(self, ensemble: Ensemble) -> None:
@@ -152,13 +152,13 @@ class MemoryRows:
         first = not (ensemble.outputs[:-1] == output).any()
         shift, scale = self.units.target_mean[output] * first, self.units.target_scale[output]
 
-        def work(superblocks: Iterator[int]) -> None:
-            for s in superblocks:
-                for i, j in self.blocks.bounds(s):
-                    phi = learner.embed(self.blocks.get(i, j))[:, 0]
-                    self.F[output, i:j] += (phi - shift) / scale
+        def work(blocks: Iterator[int]) -> None:
+            for block in blocks:
+                i, j = self.blocks.bounds(block)
+                phi = learner.embed(self.blocks.get(i, j))[:, 0]
+                self.F[output, i:j] += (phi - shift) / scale
 
-        self.team.run(work, self.blocks.n_superblocks)
+        self.team.run(work, self.blocks.n_blocks)
         if self._sample is not None:
             indices, sample = self._sample
             sample.F[output] = self.F[output, indices]
@@ -181,7 +181,6 @@ class MemoryRows:
         self._sample = indices, sample
         return sample
 
-
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal.
 
@@ -201,13 +200,13 @@ class MemoryRows:
             root = np.sqrt(curvature).astype(self.blocks.dtype)[:, None]
             along_z = root * (sign * slope).astype(self.blocks.dtype)[:, None]
             J = np.hstack([root, along_z * self.blocks.X, along_z])
-            return (J.T @ J).astype(np.float64) + np.diag(ridge)
+            matrix: Array = (J.T @ J).astype(np.float64) + np.diag(ridge)
+            return matrix
         weight = curvature * slope**2
         X, m, scale = self.blocks.X, self.units.mean, self.units.inverse_scale
-        square = (X.multiply(X) if isinstance(self.blocks, SparseBlocks) else X * X).T @ weight
-        along_w = (square - 2 * m * (X.T @ weight) + m**2 * weight.sum()) * scale**2
-        return np.concatenate([[curvature.sum()], along_w, [weight.sum()]]) + ridge
-
+        along_w = ((X**2).T @ weight - 2 * m * (X.T @ weight) + m**2 * weight.sum()) * scale**2
+        diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]]) + ridge
+        return diagonal
 
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
         """Return the mean of |dh/dx_k| over rows of the sample, in standard units of y.
@@ -231,7 +230,7 @@ class _Workspace:
 
     def __init__(self, rows: MemoryRows):
         blocks = rows.blocks
-        length = min(blocks.block_rows, blocks.n_rows)
+        length = blocks.block_rows
         self._vectors = np.ones((4, length), blocks.dtype)
         self._blocks, self._center = blocks, rows._center
         self._x = None if self._center is None else np.empty((length, blocks.n_columns), blocks.dtype)
@@ -243,6 +242,6 @@ class _Workspace:
     def load(self, i: int, j: int) -> Any:
         """Return rows i to j, centred if need be."""
         x = self._blocks.get(i, j)
-        if self._x is None:
+        if self._x is None or self._center is None:
             return x
         return np.subtract(x, self._center, out=self._x[: j - i])
