@@ -160,9 +160,11 @@ class BaseGBMAP(
         if self.refine:
             raise NotImplementedError("refine=True is not available in this version; use refine=False.")
         resumes = self.warm_start and hasattr(self, "ensemble_")
+        if not resumes:
+            self.__dict__.pop("ensemble_", None)
+            self._seed = _seed(self.random_state)
         data, validation = self._prepare(X, y, sample_weight, X_val, y_val, resumes)
         if not resumes:
-            self._seed = _seed(self.random_state)
             self.init_ = None if self.init is None else fit_initial(self.init, data.raw, data.y, data.weight)
         elif self.n_components < self.n_components_:
             raise ValueError(
@@ -210,7 +212,7 @@ class BaseGBMAP(
             np.arange(len(y)),
             test_size=self.validation_fraction,
             stratify=self._strata(y),
-            random_state=_seed(self.random_state) % 2**32,
+            random_state=self._seed % 2**32,
         )
         return data.take(np.sort(train)), data.take(np.sort(test))
 
@@ -256,7 +258,7 @@ class BaseGBMAP(
             if self.early_stopping:
                 self._keep_best_prefix()
         finally:
-            if len(self.history_) > 1:
+            if hasattr(self, "ensemble_") and len(self.history_) > 1:
                 self._summarise(rows)
 
     def _announced(self, stages: Iterator[Stage], n_stages: int, data: _Data) -> Iterator[Stage]:
@@ -298,7 +300,10 @@ class BaseGBMAP(
 
     def _summarise(self, rows: MemoryRows) -> None:
         """Set the fitted attributes that follow from the ensemble and the history."""
-        self.n_components_ = self.ensemble_.n_stages
+        self.n_components_ = min(self.ensemble_.n_stages, len(self.history_) - 1)
+        # They differ by one if an interrupt came between the two.
+        self.ensemble_ = self.ensemble_[: self.n_components_ * self.ensemble_.n_outputs]
+        del self.history_[self.n_components_ + 1 :]
         self._n_features_out = len(self.ensemble_)
         self.n_iter_ = max(record.n_iter for record in self.history_)
         self.loss_curve_ = np.array([record.loss for record in self.history_])
@@ -347,6 +352,9 @@ class BaseGBMAP(
         if self.init_ is None:
             return 0.0
         return initial_score(self.init_, raw, n_outputs, getattr(self, "classes_", None))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -477,8 +477,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
                 raise ValueError(
                     "monotonic_cst is for two classes only; drop it, or pose the problem as one of two."
                 )
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
+        elif len(unknown := np.setdiff1d(y, self.classes_)):
             raise ValueError(
                 f"y must hold classes of the fit only, {list(self.classes_)}, got {list(unknown)} too."
             )

@@ -13,6 +13,9 @@ from gbmap._core.units import Units
 
 Array = NDArray[Any]
 
+# Weights of columns with a tiny spread leave the range of float32.
+_LARGE_FOR_FLOAT32 = 1e30
+
 
 @dataclass(frozen=True)
 class Ensemble:
@@ -115,6 +118,8 @@ class Ensemble:
 
         The product runs in X's type; a sparse X is never centred, so it stays sparse.
         """
+        if X.dtype == np.float32 and np.abs(self.weights).max(initial=0.0) > _LARGE_FOR_FLOAT32:
+            X = X.astype(np.float64)
         weights = self.weights.T.astype(X.dtype)
         if isinstance(X, np.ndarray) and self.center.any():
             product = (X - self.center.astype(X.dtype)) @ weights

@@ -108,8 +108,8 @@ def null_learner(objective: Objective, sign: int, n_columns: int) -> Array:
 
 def _random_start(active: Array, rng: np.random.Generator) -> Array:
     """Draw a direction for which z has unit spread if the columns are uncorrelated."""
-    w = rng.standard_normal(len(active)) * active / np.sqrt(max(active.sum(), 1))
-    return np.concatenate([[0.0], w, [0.0]])
+    w = rng.standard_normal(len(active)) * active
+    return np.concatenate([[0.0], w / (np.linalg.norm(w) or 1.0), [0.0]])
 
 
 @dataclass(frozen=True)

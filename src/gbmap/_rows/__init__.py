@@ -16,6 +16,7 @@ from gbmap._rows.threads import ThreadTeam, effective_threads
 
 Array = NDArray[Any]
 
+_SMALL_FOR_FLOAT32 = 1e-30  # the weight of a column with a smaller spread leaves its range
 _CHUNK_NUMBERS = 1 << 18  # per chunk of `map_rows`: its temporaries stay in the cache
 
 
@@ -47,6 +48,9 @@ def as_rows(
     """
     blocks = _blocks(X)
     moments = blocks.moments(weight, team)
+    if X.dtype == np.float32 and ((moments.deviation > 0) & (moments.deviation < _SMALL_FOR_FLOAT32)).any():
+        X = X.astype(np.float64)
+        blocks = _blocks(X)
     varies = moments.deviation > 0
     n_outputs = targets.shape[1]
     target_mean, target_scale = np.zeros(n_outputs), np.ones(n_outputs)

@@ -26,6 +26,7 @@ _BLOCKS_MULTIPLE = 4
 _DIGITS_LOST = 1e-4
 # Squares of larger numbers leave the range of float64.
 LARGEST = 1e150
+_SMALLEST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -116,13 +117,17 @@ class DenseBlocks(Blocks):
             shift, square = parts.sum(axis=0) / weight_sum
             mean, variance = reference + shift, square - shift**2
         small = np.finfo(self.dtype).tiny / np.finfo(self.dtype).eps
+        deviation = np.sqrt(np.maximum(variance, 0))
         for k in np.flatnonzero(~(np.isfinite(mean) & (variance > small) & np.isfinite(variance))):
-            mean[k], variance[k] = _careful_moments(self.X[:, k], weight)
-        return Moments(mean, np.sqrt(variance))
+            mean[k], deviation[k] = _careful_moments(self.X[:, k], weight)
+        return Moments(mean, deviation)
 
 
 def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]:
-    """Return mean and variance of one column in float64, whatever its magnitude."""
+    """Return mean and standard deviation of one column in float64, whatever its magnitude.
+
+    A spread below the normal numbers cannot be divided by, and counts as none.
+    """
     assert_all_finite(column, input_name="X")
     kept = column if weight is None else column[weight > 0]
     x, w = kept.astype(np.float64), None if weight is None else weight[weight > 0]
@@ -132,11 +137,11 @@ def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]
             f"X must hold numbers of at most {LARGEST:g} in size, got {max(-low, high):g}; "
             "rescale the column."
         )
-    if low == high:
-        return low, 0.0
     mean = float(np.average(x, weights=w))
     spread = max(high - mean, mean - low)
-    return mean, spread * spread * float(np.average(((x - mean) / spread) ** 2, weights=w))
+    if low == high or spread < _SMALLEST:
+        return low, 0.0
+    return mean, spread * float(np.sqrt(np.average(((x - mean) / spread) ** 2, weights=w)))
 
 
 class SparseBlocks(Blocks):
