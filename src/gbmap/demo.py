@@ -72,7 +72,10 @@ def _draw(pixels: Any, coordinates: Any, digits: Any) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
-    for ax, points, what in ((axes[0], pixels, "the pixels"), (axes[1], coordinates, f"{M} GBMAP coordinates")):
+    for ax, points, what in (
+        (axes[0], pixels, "the pixels"),
+        (axes[1], coordinates, f"{M} GBMAP coordinates"),
+    ):
         for digit in range(10):
             color = "tab:blue" if digit % 2 == 0 else "tab:orange"
             for x, y in points[digits == digit]:

@@ -194,7 +194,7 @@ Date;Time;CO(GT);PT08.S1(CO);NMHC(GT);T;;
 10/03/2004;19.00.00;-200;1292;-200;13,3;;
 10/03/2004;20.00.00;2,2;1402;88;-200;;
 10/03/2004;21.00.00;2,2;1376;-200;-200;;
-10/03/2004;22.00.00;1,6;-200;-200;11,2;;
+10/03/2004;22.00.00;1,6;-200;-200;-1,2;;
 10/03/2004;23.00.00;1,2;1197;38;11,4;;
 11/03/2004;00.00.00;1,2;1185;31;-200;;
 ;;;;;;;
@@ -204,8 +204,8 @@ Date;Time;CO(GT);PT08.S1(CO);NMHC(GT);T;;
 
 def test_air_quality_from_uci_fills_single_hours_and_drops_the_other_gaps(fake_uci, known):
     calls = fake_uci("AirQualityUCI.csv", AIR)
-    sensor, temperature = np.array([1360, 1292, 1286.5, 1197]), np.array([13.6, 13.3, 11.2, 11.4])
-    level = (np.log1p(sensor).mean() + np.log1p(temperature).mean()) / 2
+    sensor, temperature = np.array([1360, 1292, 1286.5, 1197]), np.array([13.6, 13.3, -1.2, 11.4])
+    level = (np.log1p(sensor).mean() + np.log1p(np.abs(temperature)).mean()) / 2
     known("airquality", n=4, p=2, y_mean=7.8 / 4, x_level=level)
     X, y = load_paper_dataset("airquality")
     url = "https://archive.ics.uci.edu/static/public/360/air+quality.zip"

@@ -8,7 +8,25 @@ from hypothesis import strategies as st
 
 from gbmap._core.activation import ACTIVATIONS, Identity, Softplus, sigmoid, softplus
 
-SIZES = [0.0, 1e-20, 1e-8, 1e-3, 0.3, 1.0, 4.0, 17.0, 36.5, 80.0, 87.0, 103.0, 125.0, 126.0, 300.0, 690.0, 1e4]
+SIZES = [
+    0.0,
+    1e-20,
+    1e-8,
+    1e-3,
+    0.3,
+    1.0,
+    4.0,
+    17.0,
+    36.5,
+    80.0,
+    87.0,
+    103.0,
+    125.0,
+    126.0,
+    300.0,
+    690.0,
+    1e4,
+]
 T = np.array(SIZES + [-size for size in SIZES])
 TOLERANCE = {np.float64: 1e-15, np.float32: 1e-6}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -77,7 +95,9 @@ def test_slope_is_the_derivative_of_the_value(z, beta):
     g, h = Softplus(beta), 1e-3 / beta
     far, near = (g.value(np.array([z + k * h]))[0] - g.value(np.array([z - k * h]))[0] for k in (2, 1))
     # The differences round in units of z, of which 1 / h is the amplification.
-    assert g.slope(np.array([z]))[0] == pytest.approx((8 * near - far) / (12 * h), abs=1e-11 + 1e-15 * abs(z) / h)
+    assert g.slope(np.array([z]))[0] == pytest.approx(
+        (8 * near - far) / (12 * h), abs=1e-11 + 1e-15 * abs(z) / h
+    )
 
 
 @DTYPES
@@ -127,4 +147,7 @@ def test_identity_is_the_identity(dtype):
 
 
 def test_only_softplus_needs_both_signs():
-    assert {name: each.both_signs for name, each in ACTIVATIONS.items()} == {"softplus": True, "identity": False}
+    assert {name: each.both_signs for name, each in ACTIVATIONS.items()} == {
+        "softplus": True,
+        "identity": False,
+    }

@@ -30,12 +30,16 @@ RESIDUAL = [
     (LogCosh(), []),
 ]
 MARGIN = [(LogLoss(), []), (Exponential(), [-50.0]), (Hinge(0.5), [0.5, 1.0]), (Hinge(0.1), [0.9, 1.0])]
-LABELLED = [(loss, kinks, False) for loss, kinks in RESIDUAL] + [(loss, kinks, True) for loss, kinks in MARGIN]
+LABELLED = [(loss, kinks, False) for loss, kinks in RESIDUAL] + [
+    (loss, kinks, True) for loss, kinks in MARGIN
+]
 LOSSES = [(loss, labels) for loss, _, labels in LABELLED]
 NAMES = [f"{type(loss).__name__}{getattr(loss, '__dict__', '') or ''}" for loss, _ in LOSSES]
 ALL = pytest.mark.parametrize(("loss", "labels"), LOSSES, ids=NAMES)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-MARGINS = np.array([-1e4, -710.0, -300.0, -80.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 1.0, 30.0, 80.0, 300.0, 690.0, 1e4])
+MARGINS = np.array(
+    [-1e4, -710.0, -300.0, -80.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 1.0, 30.0, 80.0, 300.0, 690.0, 1e4]
+)
 
 
 def targets(n, labels, dtype=np.float64):
@@ -96,7 +100,10 @@ def test_losses_are_convex_and_lie_above_their_tangents(loss, labels, f1, f2, sh
     value, gradient = loss.value(y, f), loss.gradient(y, f)
     rounding = 1e-12 * (1 + np.abs(value).max())
     assert value[2] <= share * value[0] + (1 - share) * value[1] + rounding
-    assert value[1] >= value[0] + gradient[0] * (f2 - f1) - 1e-12 * (1 + np.abs(gradient[0] * (f2 - f1))) - rounding
+    assert (
+        value[1]
+        >= value[0] + gradient[0] * (f2 - f1) - 1e-12 * (1 + np.abs(gradient[0] * (f2 - f1))) - rounding
+    )
     assert (f2 - f1) * (gradient[1] - gradient[0]) >= -rounding
     assert (value >= 0).all()
 
@@ -142,7 +149,7 @@ def test_reduce_of_log_loss_has_all_digits_at_each_margin_alone(y, dtype):
             total = LogLoss().reduce(label, f, None, np.empty_like(f))
         # Beyond the cap, where exp leaves the normal numbers, the tail may be cut.
         tail = np.exp(-85.0) if dtype == np.float32 else np.exp(-700.0)
-        rtol = 8 * np.finfo(dtype).eps
+        rtol = 8 * float(np.finfo(dtype).eps)
         assert total == pytest.approx(value, rel=rtol, abs=1.01 * tail)
         assert f[0] == pytest.approx(gradient, rel=rtol, abs=1.01 * tail)
 

@@ -51,7 +51,8 @@ def test_gradient_is_the_derivative_of_the_value(loss, activation, sign, seed, n
 
     value, gradient = value_and_gradient(objective, theta, sign, X, y, F, weight)
     differences = [
-        (8 * (along(k, h) - along(k, -h)) - along(k, 2 * h) + along(k, -2 * h)) / (12 * h) for k in range(p + 2)
+        (8 * (along(k, h) - along(k, -h)) - along(k, 2 * h) + along(k, -2 * h)) / (12 * h)
+        for k in range(p + 2)
     ]
     np.testing.assert_allclose(gradient, differences, rtol=1e-7, atol=1e-8 * (1 + abs(value)))
 

@@ -173,8 +173,7 @@ class LogLoss(Loss):
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return p (1 - p) with p = 1 / (1 + exp(-f))."""
-        p = sigmoid(f)
-        value: Array = p * (1 - p)
+        value: Array = sigmoid(f) * sigmoid(-f)
         return value
 
     def reduce(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:

@@ -16,7 +16,9 @@ from gbmap._rows.threads import ThreadTeam, effective_threads
 
 Array = NDArray[Any]
 
-_SMALL_FOR_FLOAT32 = 1e-30  # the weight of a column with a smaller spread leaves its range
+# Products with columns of a larger size, or with the weights of one with a spread below its inverse, leave
+# the range of float32.
+_LARGE_FOR_FLOAT32 = 1e30
 _CHUNK_NUMBERS = 1 << 18  # per chunk of `map_rows`: its temporaries stay in the cache
 
 
@@ -48,10 +50,12 @@ def as_rows(
     """
     blocks = _blocks(X)
     moments = blocks.moments(weight, team)
-    if X.dtype == np.float32 and ((moments.deviation > 0) & (moments.deviation < _SMALL_FOR_FLOAT32)).any():
+    varies = moments.deviation > 0
+    size = np.maximum(moments.deviation, np.abs(moments.mean))
+    odd = varies & ((moments.deviation < 1 / _LARGE_FOR_FLOAT32) | (size > _LARGE_FOR_FLOAT32))
+    if X.dtype == np.float32 and odd.any():
         X = X.astype(np.float64)
         blocks = _blocks(X)
-    varies = moments.deviation > 0
     n_outputs = targets.shape[1]
     target_mean, target_scale = np.zeros(n_outputs), np.ones(n_outputs)
     if residual:

@@ -25,7 +25,7 @@ _BLOCKS_MULTIPLE = 4
 # A column whose mean exceeds its spread so far that X's type leaves it fewer than four digits.
 _DIGITS_LOST = 1e-4
 # Squares of larger numbers leave the range of float64.
-LARGEST = 1e150
+_LARGEST = 1e150
 _SMALLEST = 1e-300
 
 
@@ -96,8 +96,9 @@ class DenseBlocks(Blocks):
         Sums are of differences from a point amid the data, so that they lose no digits. The pass
         runs in X's type; a column whose squares leave its range is looked at again in float64.
         """
-        step = max(1, self.n_rows // 256)
-        reference = np.median(self.X[::step], axis=0).astype(self.dtype)  # no outlier moves it
+        kept = range(self.n_rows) if weight is None else np.flatnonzero(weight)
+        some = self.X[kept[:: max(1, len(kept) // 256)]]
+        reference = np.median(some, axis=0).astype(self.dtype)  # no outlier moves it
         parts = np.empty((self.n_blocks, 2, self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
@@ -123,6 +124,13 @@ class DenseBlocks(Blocks):
         return Moments(mean, deviation)
 
 
+def _check_size(largest: float) -> None:
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale the column."
+        )
+
+
 def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]:
     """Return mean and standard deviation of one column in float64, whatever its magnitude.
 
@@ -132,11 +140,7 @@ def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]
     kept = column if weight is None else column[weight > 0]
     x, w = kept.astype(np.float64), None if weight is None else weight[weight > 0]
     low, high = float(x.min()), float(x.max())
-    if max(-low, high) > LARGEST:
-        raise ValueError(
-            f"X must hold numbers of at most {LARGEST:g} in size, got {max(-low, high):g}; "
-            "rescale the column."
-        )
+    _check_size(max(-low, high))
     mean = float(np.average(x, weights=w))
     spread = max(high - mean, mean - low)
     if low == high or spread < _SMALLEST:
@@ -182,8 +186,11 @@ class SparseBlocks(Blocks):
     def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
         """Return the moments of the columns."""
         assert_all_finite(self.X, input_name="X")
-        weights = None if weight is None else weight.astype(np.float64)
-        mean, variance = mean_variance_axis(self.X, axis=0, weights=weights)
-        low, high = min_max_axis(self.X if weight is None else self.X[weight > 0], axis=0)
-        deviation = np.where(low == high, 0.0, np.sqrt(variance.astype(np.float64)))
-        return Moments(mean.astype(np.float64), deviation)
+        X, weights = self.X.astype(np.float64, copy=False), None
+        if weight is not None:
+            X, weights = X[weight > 0], weight[weight > 0].astype(np.float64)
+        low, high = min_max_axis(X, axis=0)
+        _check_size(max(-low.min(), high.max()))
+        mean, variance = mean_variance_axis(X, axis=0, weights=weights)
+        deviation = np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0)))
+        return Moments(np.where(low == high, low, mean), deviation)

@@ -19,9 +19,11 @@ def collapse(
     The weight returned is the total one of each set of equal rows; None where all are equal.
     """
     kept = np.arange(len(targets)) if weight is None else np.flatnonzero(weight)
-    keys = _row_keys(X[kept], np.hstack([targets, score])[kept])
+    keys = _row_keys(X[kept], np.hstack([targets, score])[kept] + 0.0)
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    total = np.bincount(group, np.ones(len(kept)) if weight is None else weight[kept])
+    share = np.ones(len(kept)) if weight is None else weight[kept]
+    order = np.lexsort((share, group))  # sums must not depend on the order of rows either
+    total = np.bincount(group[order], share[order])
     distinct = kept[first]
     equal = bool((total == total[0]).all())
     return X[distinct], targets[distinct], score[distinct], None if equal else total

@@ -86,7 +86,10 @@ class MemoryRows:
         sums = np.empty((self.blocks.n_blocks, len(thetas), self.blocks.n_columns + 3))
 
         def work(blocks: Iterator[int]) -> None:
-            workspace = self._workspaces.pop() if self._workspaces else _Workspace(self)
+            try:
+                workspace = self._workspaces.pop()
+            except IndexError:
+                workspace = _Workspace(self)
             for block in blocks:
                 i, j = self.blocks.bounds(block)
                 x = workspace.load(i, j)
@@ -205,6 +208,7 @@ class MemoryRows:
         weight = curvature * slope**2
         X, m, scale = self.blocks.X, self.units.mean, self.units.inverse_scale
         along_w = ((X**2).T @ weight - 2 * m * (X.T @ weight) + m**2 * weight.sum()) * scale**2
+        along_w = np.maximum(along_w, 1e-3 * weight.sum() * (scale > 0))  # a large mean leaves rounding only
         diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]]) + ridge
         return diagonal
 

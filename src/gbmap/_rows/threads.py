@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any
 
 import joblib
+import threadpoolctl
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
 
 # Below this many numbers in X a pass takes less time than it takes to wake a second thread.
 WORTH_THREADS = 400_000
@@ -100,8 +100,15 @@ _restore: Any = None
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller() -> Any:
+    return threadpoolctl.ThreadpoolController()
+
+
+def _take_control() -> None:
+    """Let this thread set OpenBLAS: threadpoolctl ignores all but the first one that did."""
+    clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 @contextmanager
@@ -110,6 +117,7 @@ def single_threaded_blas() -> Iterator[None]:
     global _n_limits, _restore
     with _lock:
         if _n_limits == 0:
+            _take_control()
             _restore = _controller().limit(limits=1, user_api="blas")
         _n_limits += 1
     try:
@@ -118,5 +126,7 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _n_limits -= 1
             if _n_limits == 0:
+                _take_control()
                 _restore.restore_original_limits()
+                _take_control()  # and let go of it
                 _restore = None
