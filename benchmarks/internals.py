@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+
 from gbmap._core.activation import Softplus
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._rows import as_rows
 from gbmap._rows.threads import ThreadTeam
-from numpy.typing import NDArray
 
 Loss = Literal["squared_error", "log_loss"]
 
@@ -24,7 +25,7 @@ def one_pass(X: NDArray[Any], y: NDArray[Any], loss: Loss, n_jobs: int) -> Calla
     pointwise = SquaredError() if loss == "squared_error" else LogLoss()
     team = ThreadTeam(n_jobs)
     residual = loss == "squared_error"
-    rows, _ = as_rows(X, y[:, None], 0.0, None, team, standardize=False, residual=residual)
+    rows, _, _ = as_rows(X, y[:, None], 0.0, None, team, standardize=False, residual=residual)
     objective = Objective(pointwise, Softplus(1.0), 1e-3 / (X.shape[1] + 1))
     theta = np.random.default_rng(0).standard_normal((1, X.shape[1] + 2)) / np.sqrt(X.shape[1])
     return lambda: rows.value_and_gradient(objective, 0, theta, np.ones(1))

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -45,7 +46,6 @@ from gbmap._rows.threads import ThreadTeam, effective_threads
 Array = NDArray[Any]
 logger = logging.getLogger("gbmap")
 
-_X_RULES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 # The sample on which signs and starts are tried holds at least so many rows, and so many a column.
 _SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 10_000, 50
 # Local coefficients are averaged over at most so many rows times columns.
@@ -126,8 +126,11 @@ class BaseGBMAP(
     def _make_loss(self) -> losses.Loss:
         raise NotImplementedError
 
-    def _read_targets(self, y: Array, *, fitting: bool) -> Array:
+    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
         raise NotImplementedError
+
+    def _all_classes_count(self) -> bool:
+        return True
 
     def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
         return weight
@@ -191,21 +194,34 @@ class BaseGBMAP(
     ) -> tuple[_Data, _Data | None]:
         """Validate the arguments of `fit`, and set rows aside for validation."""
         given, given_val = X, X_val
-        # The moments of X tell whether it is finite, which saves a pass over it here.
-        rules = _X_RULES | self._y_rules | {"ensure_all_finite": False, "ensure_min_samples": 2}
-        X, y = validate_data(self, X, y, reset=not resumes, **rules)
-        targets = self._read_targets(y, fitting=not resumes)
+        # If every row counts, the moments of X tell whether it is finite, which saves a pass over it here.
+        all_count = sample_weight is None and not self.early_stopping and self._all_classes_count()
+        X, y = validate_data(
+            self, X, y, reset=not resumes, ensure_all_finite=not all_count, ensure_min_samples=2,
+            **_rules_for(given), **self._y_rules,
+        )  # fmt: skip
+        targets = self._read_targets(y, "y", fitting=not resumes)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data = _Data(_frame_or(X, given), X, y, targets, self._weigh_classes(y, weight))
+        if resumes and targets.shape[1] != self.ensemble_.n_outputs:
+            raise ValueError(
+                f"y must have as many targets as before, {self.ensemble_.n_outputs}, when warm_start=True, "
+                f"got {targets.shape[1]}; set warm_start=False to start anew."
+            )
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together, or neither of them.")
         if X_val is not None:
-            X_val, y_val = validate_data(self, X_val, y_val, reset=False, **_X_RULES, **self._y_rules)
-            return data, _Data(
-                _frame_or(X_val, given_val), X_val, y_val, self._read_targets(y_val, fitting=False)
+            X_val, y_val = validate_data(
+                self, X_val, y_val, reset=False, **_rules_for(X_val), **self._y_rules
             )
+            targets_val = self._read_targets(y_val, "y_val", fitting=False)
+            if targets_val.shape[1] != targets.shape[1]:
+                raise ValueError(
+                    f"y_val must have as many targets as y, {targets.shape[1]}, got {targets_val.shape[1]}."
+                )
+            return data, _Data(_frame_or(X_val, given_val), X_val, y_val, targets_val)
         if not self.early_stopping:
             return data, None
         train, test = train_test_split(
@@ -228,7 +244,7 @@ class BaseGBMAP(
         if len(targets) <= sample_rows:
             # A small fit depends neither on the order of rows nor on how they share their weight.
             X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
-        rows, moments = as_rows(
+        rows, moments, target_deviation = as_rows(
             X, targets, score, weight, team, standardize=self.standardize, residual=residual
         )
         watched = None
@@ -239,17 +255,18 @@ class BaseGBMAP(
         objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge)
         monotone = _check_monotonic_cst(self, self.monotonic_cst) if self.monotonic_cst is not None else None
         solver = Solver(self.n_init, self.max_iter, self.tol, monotone, sample_rows)
-        # Losses are kept in the units of y.
-        unit = rows.units.target_scale**loss.degree
+        with np.errstate(over="ignore", under="ignore"):  # losses are kept in the units of y
+            unit = rows.units.target_scale**loss.degree
         if ensemble is None:
             ensemble = Ensemble.empty(n_columns, n_outputs, self.activation, rows.units.center)
             nothing = -rows.units.target_mean / rows.units.target_scale
             first = [float(np.mean(unit * mean_losses(each, loss, nothing))) for each in (rows, watched)]
             self.history_ = [StageRecord(first[0], first[1])]
             self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
+            self._target_deviation = target_deviation
         stages = boost(rows, watched, objective, ensemble, self.n_components, solver, self._seed)
         try:
-            for stage in self._announced(stages, self.n_components - ensemble.n_stages, data):
+            for stage in self._announced(stages, self.n_components - ensemble.n_stages, data, rows):
                 self.ensemble_ = stage.ensemble
                 self.history_.append(_record(stage, unit))
                 self._log()
@@ -261,7 +278,9 @@ class BaseGBMAP(
             if hasattr(self, "ensemble_") and len(self.history_) > 1:
                 self._summarise(rows)
 
-    def _announced(self, stages: Iterator[Stage], n_stages: int, data: _Data) -> Iterator[Stage]:
+    def _announced(
+        self, stages: Iterator[Stage], n_stages: int, data: _Data, rows: MemoryRows
+    ) -> Iterator[Stage]:
         """Yield the stages, each as a task of scikit-learn's callbacks, until one asks to stop."""
         context = self._init_callback_context(max_subtasks=n_stages)
         context.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
@@ -269,15 +288,16 @@ class BaseGBMAP(
             task = context.subcontext(task_name="stage")
             task.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
             yield next(stages)
-            stop = task.call_on_fit_task_end(
-                estimator=self, X=data.X, y=data.y, reconstruction_attributes=self._fitted_so_far
-            )
-            if stop:
+            so_far = partial(self._fitted_so_far, rows)
+            if task.call_on_fit_task_end(
+                estimator=self, X=data.X, y=data.y, reconstruction_attributes=so_far
+            ):
                 break
         context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y, reconstruction_attributes={})
 
-    def _fitted_so_far(self) -> dict[str, Any]:
+    def _fitted_so_far(self, rows: MemoryRows) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
+        self._summarise(rows)
         return {name: value for name, value in vars(self).items() if name.endswith("_")}
 
     def _log(self) -> None:
@@ -310,7 +330,8 @@ class BaseGBMAP(
         watched = np.array([record.validation_loss for record in self.history_])
         self.validation_loss_curve_ = None if np.isnan(watched).any() else watched
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.blocks.n_columns)
-        self.feature_importances_ = rows.mean_absolute_gradient(self.ensemble_, n_rows) * self.scale_
+        slopes = rows.mean_absolute_gradient(self.ensemble_, n_rows) / self._target_deviation
+        self.feature_importances_ = self.scale_ * slopes.mean(axis=1)
 
     def transform(self, X: Any) -> Any:
         """Return the embedding phi(X), the outputs of the learners.
@@ -330,19 +351,19 @@ class BaseGBMAP(
 
     def _validate(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return validate_data(self, X, reset=False, **_rules_for(X))
 
     def _scores(self, raw: Any) -> Array:
         """Return f, of shape (n, K)."""
         X = self._validate(raw)
         n_outputs = self.ensemble_.n_outputs
         h = map_rows(self.ensemble_.score, X, n_outputs, np.float64, self.n_jobs)
-        return h + self._f_0(raw, n_outputs)
+        return h + self._f_0(_frame_or(X, raw), n_outputs)
 
     def _staged_scores(self, raw: Any) -> Iterator[Array]:
         """Yield f after 1, 2, ... stages."""
         X, n_outputs = self._validate(raw), self.ensemble_.n_outputs
-        score = self._f_0(raw, n_outputs)
+        score = self._f_0(_frame_or(X, raw), n_outputs)
         for start in range(0, len(self.ensemble_), n_outputs):
             stage = self.ensemble_[start : start + n_outputs]
             score = score + map_rows(stage.score, X, n_outputs, np.float64, self.n_jobs)
@@ -361,6 +382,14 @@ class BaseGBMAP(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _rules_for(X: Any) -> dict[str, Any]:
+    """Return how to validate X. A polars frame does not tell NumPy its type, and would become float64."""
+    types = [np.float64, np.float32]
+    if {str(kind) for kind in getattr(X, "schema", {}).values()} == {"Float32"}:
+        types.reverse()
+    return {"accept_sparse": "csr", "dtype": types, "order": "C"}
 
 
 def _frame_or(X: Any, given: Any) -> Any:

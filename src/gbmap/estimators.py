@@ -22,6 +22,8 @@ from gbmap._core.activation import softplus
 
 Array = NDArray[Any]
 
+_LARGEST = 1e150  # squares of larger numbers leave the range of float64
+
 
 class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     """Gradient Boosting Mapping for regression: predictor and supervised embedding in one.
@@ -219,14 +221,19 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
             return losses.Huber(self.huber_delta)
         return losses.Quantile(self.quantile) if self.loss == "quantile" else losses.SquaredError()
 
-    def _read_targets(self, y: Array, *, fitting: bool) -> Array:
+    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
         if y.ndim == 2 and y.shape[1] == 1:
             warnings.warn(
-                "y of shape (n_samples, 1) is taken as one target; pass y.ravel() to avoid this warning.",
+                f"{name} of shape (n_samples, 1) is taken as one target; pass {name}.ravel() instead.",
                 DataConversionWarning,
                 stacklevel=5,
             )
             y = y[:, 0]
+        largest = float(np.abs(y).max())
+        if largest > _LARGEST:
+            raise ValueError(
+                f"{name} must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale it."
+            )
         if fitting:
             self._targets_2d = y.ndim == 2
         return np.asarray(y.reshape(len(y), -1), dtype=np.float64)
@@ -464,7 +471,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
             self.loss
         ]()
 
-    def _read_targets(self, y: Array, *, fitting: bool) -> Array:
+    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
         if fitting:
             check_classification_targets(y)
             self.classes_ = np.unique(y)
@@ -479,17 +486,26 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
                 )
         elif len(unknown := np.setdiff1d(y, self.classes_)):
             raise ValueError(
-                f"y must hold classes of the fit only, {list(self.classes_)}, got {list(unknown)} too."
+                f"{name} must hold classes of the fit only, {self.classes_.tolist()}, "
+                f"got {unknown.tolist()} too."
             )
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return np.where(y[:, None] == positive, 1.0, -1.0)
+
+    def _all_classes_count(self) -> bool:
+        return self.class_weight is None
 
     def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
         if self.class_weight is None:
             return weight
         of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
         of_row: Array = of_class[np.searchsorted(self.classes_, y)]
-        return of_row if weight is None else of_row * weight
+        total = of_row if weight is None else of_row * weight
+        if not (of_class >= 0).all() or not total.any():
+            raise ValueError(
+                f"class_weight must be non-negative and leave some row a weight, got {self.class_weight!r}."
+            )
+        return total
 
     def _strata(self, y: Array) -> Array | None:
         return y

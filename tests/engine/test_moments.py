@@ -158,5 +158,5 @@ def test_only_columns_that_would_lose_their_digits_are_centred(dtype):
 def test_sparse_rows_are_never_centred():
     X = scipy.sparse.csr_array(np.random.default_rng(0).standard_normal((N, 2)) + np.array([0, 1e13]))
     with ThreadTeam(1) as team:
-        rows, _ = as_rows(X, np.zeros((N, 1)), 0.0, None, team, standardize=True, residual=True)
+        rows, *_ = as_rows(X, np.zeros((N, 1)), 0.0, None, team, standardize=True, residual=True)
     assert (rows.units.center == 0).all()

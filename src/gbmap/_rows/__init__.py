@@ -31,8 +31,10 @@ def as_rows(
     *,
     standardize: bool,
     residual: bool,
-) -> tuple[MemoryRows, Moments]:
-    """Return rows in the standard units of their own moments, and the moments of the columns.
+) -> tuple[MemoryRows, Moments, Array]:
+    """Return rows in their own standard units, and the spread of their columns and of y - f_0.
+
+    The last is one for every output whose loss is not one of y - f.
 
     Parameters
     ----------
@@ -56,21 +58,17 @@ def as_rows(
     if X.dtype == np.float32 and odd.any():
         X = X.astype(np.float64)
         blocks = _blocks(X)
-    n_outputs = targets.shape[1]
-    target_mean, target_scale = np.zeros(n_outputs), np.ones(n_outputs)
+    target_mean, target_deviation = np.zeros(targets.shape[1]), np.ones(targets.shape[1])
     if residual:
-        target_mean = np.average(targets - score, axis=0, weights=weight)
-    if residual and standardize:
-        deviation = np.sqrt(np.average((targets - score - target_mean) ** 2, axis=0, weights=weight))
-        target_scale = np.where(deviation > 0, deviation, 1.0)
+        target_mean, target_deviation = _target_moments(targets - score, weight)
     units = Units(
         mean=moments.mean if standardize else np.zeros_like(moments.mean),
         inverse_scale=varies / np.where(varies & standardize, moments.deviation, 1.0),
         target_mean=target_mean,
-        target_scale=target_scale,
+        target_scale=target_deviation if standardize else np.ones_like(target_deviation),
         center=moments.center(X.dtype) if isinstance(blocks, DenseBlocks) else np.zeros_like(moments.mean),
     )
-    return _rows(blocks, targets, score, weight, units, team, residual), moments
+    return _rows(blocks, targets, score, weight, units, team, residual), moments, target_deviation
 
 
 def more_rows(
@@ -96,6 +94,16 @@ def map_rows(
     with ThreadTeam(effective_threads(n_jobs, n * max(p, n_columns))) as team:
         team.run(work, -(-n // chunk))
     return out
+
+
+def _target_moments(y: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Return mean and deviation of each target, of any magnitude; one where a target is constant."""
+    difference = y - y[0]  # exactly zero if constant
+    size = np.abs(difference).max(axis=0)
+    difference /= np.where(size > 0, size, 1.0)
+    mean = np.average(difference, axis=0, weights=weight)
+    deviation = size * np.sqrt(np.average((difference - mean) ** 2, axis=0, weights=weight))
+    return y[0] + size * mean, np.where(deviation > 0, deviation, 1.0)
 
 
 def _blocks(X: Any) -> DenseBlocks | SparseBlocks:

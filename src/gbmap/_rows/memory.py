@@ -213,18 +213,15 @@ class MemoryRows:
         return diagonal
 
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
-        """Return the mean of |dh/dx_k| over rows of the sample, in standard units of y.
-
-        Averaged over outputs; of shape (p,).
-        """
+        """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
         indices = self._sample[0] if self._sample is not None else np.arange(self.n_rows)
         indices = indices[:: -(-len(indices) // n_rows)]
         weight = np.ones(len(indices)) if self.weight is None else self.weight[indices].astype(np.float64)
-        total = np.zeros(self.blocks.n_columns)
+        total = np.zeros((self.blocks.n_columns, self.n_outputs))
         chunk = max(1, (1 << 20) // self.blocks.n_columns)
         for i in range(0, len(indices), chunk):
             gradient = np.abs(ensemble.gradient(self.blocks.take(indices[i : i + chunk])))
-            total += weight[i : i + chunk] @ (gradient / self.units.target_scale).mean(axis=-1)
+            total += np.tensordot(weight[i : i + chunk], gradient, 1)
         mean: Array = total / weight.sum()
         return mean
 
