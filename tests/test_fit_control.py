@@ -98,14 +98,17 @@ def test_early_stopping_keeps_the_best_prefix(patience):
     X, y = overfitting_data()
     held_out = {"X_val": X[40:], "y_val": y[40:]}
     full = regressor(n_components=30).fit(X[:40], y[:40], **held_out)
+    watcher = Watcher()
     model = regressor(n_components=30, early_stopping=True, n_iter_no_change=patience)
-    model.fit(X[:40], y[:40], **held_out)
+    model.set_callbacks(watcher).fit(X[:40], y[:40], **held_out)
     curve, best = full.validation_loss_curve_, 0
     for stage in range(31):
         best = stage if curve[stage] < curve[best] else best
         if stage - best >= patience:
             break
     assert 0 < best < 30 - patience
+    begun = [event for event in watcher.events if event[:2] == ("begin", "stage")]
+    assert len(begun) == best + patience
     assert model.n_components_ == best
     assert_array_equal(model.validation_loss_curve_, curve[: best + 1])
     assert_array_equal(model.loss_curve_, full.loss_curve_[: best + 1])
@@ -134,12 +137,22 @@ def test_early_stopping_trains_on_the_other_rows_only():
     assert model.loss_curve_[0] != model.validation_loss_curve_[0]
 
 
-def test_rows_set_aside_are_stratified_by_class():
+def test_rows_of_weight_zero_do_not_count_among_those_set_aside():
+    X, y = problem()
+    weight = np.arange(len(y)) % 2
+    spoiled = np.where(weight > 0, y, 1e6)
+    model = regressor(early_stopping=True, validation_fraction=0.5).fit(X, spoiled, sample_weight=weight)
+    assert model.loss_curve_[0] < 100
+    assert model.validation_loss_curve_[0] < 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_set_aside_are_stratified_by_class(seed):
     X, _ = problem(100)
     y = np.arange(100) < 10
-    model = classifier(early_stopping=True, validation_fraction=0.1, init=lambda X: np.full(len(X), 1.0))
+    model = classifier(early_stopping=True, random_state=seed, init=lambda X: np.full(len(X), 1.0))
     model.fit(X, y)
-    # One of ten rows is positive; f_0 = 1 gives it the loss log(1 + 1/e).
+    # One of the ten rows is positive; f_0 = 1 gives it the loss log(1 + 1/e).
     expected = 0.1 * np.log1p(np.exp(-1)) + 0.9 * np.log1p(np.exp(1))
     assert_allclose(model.validation_loss_curve_[0], expected, rtol=1e-9)
 
@@ -444,6 +457,7 @@ def test_a_callbacks_model_has_every_fitted_attribute_as_of_now():
     for m, fitted in enumerate(watcher.fitted, 1):
         assert fitted.n_components_ == m
         assert_array_equal(fitted.loss_curve_, model.loss_curve_[: m + 1])
+        assert len(fitted.history_) == m + 1
         assert isinstance(fitted.transform(X), pd.DataFrame)
         assert fitted.transform(X).shape == (len(X), m)
 
@@ -455,6 +469,17 @@ def test_the_scoring_monitor_of_scikit_learn_works():
     log = monitor.get_logs()
     scores = [row["neg_mean_squared_error"] for row in log.data if row["task_name"] == "stage"]
     assert_allclose(scores, -model.loss_curve_[1:], rtol=1e-9)
+
+
+def test_callbacks_see_the_end_of_all_that_began_when_a_fit_stops_early():
+    X, y = overfitting_data()
+    watcher = Watcher()
+    model = regressor(n_components=30, early_stopping=True, n_iter_no_change=1).set_callbacks(watcher)
+    model.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])
+    assert model.n_components_ < 29
+    begun, ended = ([event[1:] for event in watcher.events if event[0] == when] for when in ("begin", "end"))
+    assert sorted(begun) == sorted(ended)
+    assert watcher.events[-2:] == [("end", "fit", 0), "teardown"]
 
 
 def test_callbacks_count_the_stages_that_warm_start_adds():

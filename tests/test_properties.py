@@ -618,6 +618,14 @@ def test_each_of_several_targets_is_a_model_of_its_own():
     assert not np.array_equal(model.transform(X)[:, 1::3], swapped.transform(X)[:, 1::3])
 
 
+def test_shifting_one_of_several_targets_shifts_its_first_learner():
+    X, y, model = model_and_target("three targets", 27)
+    shift = np.array([0, 512, -4096])
+    phi, shifted = clone(model).fit(X, y).transform(X), clone(model).fit(X, y + shift).transform(X)
+    assert_allclose(shifted[:, :3] - phi[:, :3], np.tile(shift, (len(X), 1)), rtol=0, atol=0.01)
+    assert_allclose(shifted[:, 3:], phi[:, 3:], rtol=0, atol=0.01)
+
+
 def test_equal_targets_draw_from_seeds_of_their_own():
     X, y = problem(28)
     weights = regressor().fit(X, np.column_stack([y, y])).ensemble_.weights

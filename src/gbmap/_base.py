@@ -230,7 +230,13 @@ class BaseGBMAP(
             stratify=self._strata(y),
             random_state=self._seed % 2**32,
         )
-        return data.take(np.sort(train)), data.take(np.sort(test))
+        parts = data.take(np.sort(train)), data.take(np.sort(test))
+        if any(part.weight is not None and not part.weight.any() for part in parts):
+            raise ValueError(
+                "sample_weight must leave weight both on the rows to fit and on those set aside for early "
+                f"stopping, validation_fraction={self.validation_fraction}; pass X_val and y_val instead."
+            )
+        return parts
 
     def _boost(
         self, data: _Data, validation: _Data | None, team: ThreadTeam, ensemble: Ensemble | None
@@ -249,8 +255,8 @@ class BaseGBMAP(
         )
         watched = None
         if validation is not None:
-            f_0 = self._f_0(validation.raw, n_outputs)
-            watched = more_rows(validation.X, validation.targets, f_0, rows, residual=residual)
+            f_0, w = self._f_0(validation.raw, n_outputs), _scaled_by_power_of_two(validation.weight)
+            watched = more_rows(validation.X, validation.targets, f_0, w, rows, residual=residual)
         ridge = self.l2_regularization / (rows.units.n_active + 1)
         objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge)
         monotone = _check_monotonic_cst(self, self.monotonic_cst) if self.monotonic_cst is not None else None
@@ -270,8 +276,6 @@ class BaseGBMAP(
                 self.ensemble_ = stage.ensemble
                 self.history_.append(_record(stage, unit))
                 self._log()
-                if self.early_stopping and self._is_past_best():
-                    break
             if self.early_stopping:
                 self._keep_best_prefix()
         finally:
@@ -281,7 +285,7 @@ class BaseGBMAP(
     def _announced(
         self, stages: Iterator[Stage], n_stages: int, data: _Data, rows: MemoryRows
     ) -> Iterator[Stage]:
-        """Yield the stages, each as a task of scikit-learn's callbacks, until one asks to stop."""
+        """Yield the stages, each as a task of scikit-learn's callbacks, until it is time to stop."""
         context = self._init_callback_context(max_subtasks=n_stages)
         context.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
         for _ in range(n_stages):
@@ -289,16 +293,18 @@ class BaseGBMAP(
             task.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
             yield next(stages)
             so_far = partial(self._fitted_so_far, rows)
-            if task.call_on_fit_task_end(
+            stop = task.call_on_fit_task_end(
                 estimator=self, X=data.X, y=data.y, reconstruction_attributes=so_far
-            ):
+            )
+            if stop or (self.early_stopping and self._is_past_best()):
                 break
         context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y, reconstruction_attributes={})
 
     def _fitted_so_far(self, rows: MemoryRows) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
         self._summarise(rows)
-        return {name: value for name, value in vars(self).items() if name.endswith("_")}
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        return fitted | {"history_": list(self.history_)}
 
     def _log(self) -> None:
         if self.verbose:

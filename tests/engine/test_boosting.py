@@ -275,7 +275,7 @@ def test_a_constant_column_gets_weight_zero():
 def test_watched_rows_have_their_own_loss_and_change_nothing():
     X, targets = draw(n_outputs=2)
     rows = rows_of(X[:200], targets[:200])
-    watched = more_rows(X[200:], targets[200:], 0.0, rows, residual=True)
+    watched = more_rows(X[200:], targets[200:], 0.0, None, rows, residual=True)
     alone = stages(rows_of(X[:200], targets[:200]), SQUARED, 3)[-1]
     last = stages(rows, SQUARED, 3, watched=watched)[-1]
     scale = rows.units.target_scale

@@ -108,7 +108,8 @@ def null_learner(objective: Objective, sign: int, n_columns: int) -> Array:
 
 def _random_start(active: Array, rng: np.random.Generator) -> Array:
     """Draw a direction for which z has unit spread if the columns are uncorrelated."""
-    w = rng.standard_normal(len(active)) * active
+    w = np.zeros(len(active))
+    w[active] = rng.standard_normal(active.sum())
     return np.concatenate([[0.0], w / (np.linalg.norm(w) or 1.0), [0.0]])
 
 
@@ -193,7 +194,8 @@ class _Variables:
 
     def __init__(self, H: Array):
         self._is_diagonal = H.ndim == 1
-        damping = _DAMPING * (_diagonal(H).mean() or 1.0)
+        diagonal = _diagonal(H)
+        damping = _DAMPING * diagonal[diagonal > 0].mean() if diagonal.any() else 1.0
         if self._is_diagonal:
             self._root = np.sqrt(H + damping)
         else:

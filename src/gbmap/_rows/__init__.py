@@ -72,10 +72,10 @@ def as_rows(
 
 
 def more_rows(
-    X: Any, targets: Array, score: Array | float, like: MemoryRows, *, residual: bool
+    X: Any, targets: Array, score: Array | float, weight: Array | None, like: MemoryRows, *, residual: bool
 ) -> MemoryRows:
     """Return further rows, such as those for validation, in the units of others."""
-    return _rows(_blocks(X), targets, score, None, like.units, like.team, residual)
+    return _rows(_blocks(X), targets, score, weight, like.units, like.team, residual)
 
 
 def map_rows(

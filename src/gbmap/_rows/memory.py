@@ -197,8 +197,8 @@ class MemoryRows:
         if self.weight is not None:
             curvature = curvature * self.weight
         slope = objective.activation.slope(z)
-        ridge = np.full(len(theta), 2 * objective.ridge)
-        ridge[0] = 0
+        ridge = np.zeros(len(theta))
+        ridge[1:-1], ridge[-1] = 2 * objective.ridge * (self.units.inverse_scale != 0), 2 * objective.ridge
         if isinstance(self.blocks, DenseBlocks) and self.blocks.n_columns <= FULL_MATRIX_COLUMNS:
             root = np.sqrt(curvature).astype(self.blocks.dtype)[:, None]
             along_z = root * (sign * slope).astype(self.blocks.dtype)[:, None]
