@@ -46,8 +46,9 @@ from gbmap._rows.threads import ThreadTeam, effective_threads
 Array = NDArray[Any]
 logger = logging.getLogger("gbmap")
 
-# The sample on which signs and starts are tried holds at least so many rows, and so many a column.
-_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 10_000, 50
+# The smallest sample holds at least so many rows, and so many a column; each further one is larger by a
+# factor, up to half of the rows and so many bytes.
+_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN, _SAMPLE_GROWTH, _SAMPLE_BYTES = 10_000, 50, 8, 1 << 26
 # Local coefficients are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
@@ -245,9 +246,9 @@ class BaseGBMAP(
         loss = self._make_loss()
         residual, n_outputs, n_columns = loss.degree > 0, data.targets.shape[1], data.X.shape[1]
         score, weight = self._f_0(data.raw, n_outputs), _scaled_by_power_of_two(data.weight)
-        sample_rows = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)
+        sample_rows = _sample_sizes(data.X)
         X, targets = data.X, data.targets
-        if len(targets) <= sample_rows:
+        if len(targets) <= sample_rows[0]:
             # A small fit depends neither on the order of rows nor on how they share their weight.
             X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
         rows, moments, target_deviation = as_rows(
@@ -388,6 +389,16 @@ class BaseGBMAP(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _sample_sizes(X: Any) -> tuple[int, ...]:
+    """Return the numbers of rows of the samples on which learners are found before they meet all rows."""
+    n_rows, n_columns = X.shape
+    sizes = [max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)]
+    most = min(n_rows // 2, _SAMPLE_BYTES // (n_columns * X.dtype.itemsize))
+    while sizes[-1] * _SAMPLE_GROWTH <= most:
+        sizes.append(sizes[-1] * _SAMPLE_GROWTH)
+    return tuple(sizes)
 
 
 def _rules_for(X: Any) -> dict[str, Any]:

@@ -42,7 +42,8 @@ def boost(
     Learner j of output k draws from a random stream of its own, so that the first stages of a long
     fit are a short fit, and a fit that goes on from a stored ensemble is an uninterrupted one.
     """
-    coarse = rows.sample(solver.sample_rows, np.random.default_rng(np.random.SeedSequence(seed)))
+    sample_rng = np.random.default_rng(np.random.SeedSequence(seed))
+    samples = [rows.sample(size, sample_rng) for size in solver.sample_rows]
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
     units = np.abs(mean_losses(rows, objective.loss))
     units[units == 0] = 1.0
@@ -53,7 +54,7 @@ def boost(
         solutions = []
         for output in range(rows.n_outputs):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(output, stage)))
-            solution = fit_weak_learner(rows, coarse, objective, output, units[output], rng, solver)
+            solution = fit_weak_learner(rows, samples, objective, output, units[output], rng, solver)
             theta = solution.theta
             if solution.value > losses[output] - 10 * rows.eps * abs(losses[output]):  # no gain but rounding
                 theta = null_learner(objective, solution.sign, len(theta) - 2)

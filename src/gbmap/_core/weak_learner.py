@@ -42,15 +42,16 @@ class Solver:
         A solve ends when an iteration lowers the objective by less than `tol` times its value.
     monotone : array of shape (p,) or None
         +1, -1 or 0: the sign that b w is held to, column by column.
-    sample_rows : int
-        The size of the sample on which signs and starts race.
+    sample_rows : tuple of int
+        The sizes of the samples, ascending. Signs and starts race on the first; the winner is
+        polished on each in turn before it meets all rows.
     """
 
     n_init: int = 1
     max_iter: int = 500
     tol: float = 1e-6
     monotone: Array | None = None
-    sample_rows: int = 10_000
+    sample_rows: tuple[int, ...] = (10_000,)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Solution:
 
 def fit_weak_learner(
     rows: Rows,
-    coarse: Sample,
+    samples: list[Sample],
     objective: Objective,
     output: int,
     unit: float,
@@ -76,27 +77,31 @@ def fit_weak_learner(
 ) -> Solution:
     """Minimise the objective over (a, b, w, c) (Eq. 3 of the paper).
 
-    First all starts race with both signs for a few iterations on the sample. The winner goes on
-    there, then on all rows where few iterations remain to be done, now in variables in which the
-    sample's Gauss-Newton matrix is the identity.
+    First all starts race with both signs for a few iterations on the smallest sample. The winner
+    goes on there, on larger ones and at last on all rows, where few iterations remain to be done,
+    now in variables in which the sample's Gauss-Newton matrix is the identity.
 
     `unit` is the value below which a decrease counts as small by its size, not its share.
     """
-    tol = solver.tol
-    if not coarse.complete:
-        tol = max(tol, _SAMPLING_ERROR * (len(rows.units.mean) + 2) / coarse.n_rows)
     problem = _Problem(objective, output, unit, solver.monotone)
+    coarse = samples[0]
+    tol = _sample_tol(coarse, len(rows.units.mean), solver.tol)
     tried = []
     for _ in range(solver.n_init):
         start = _random_start(rows.units.inverse_scale != 0, rng)
         for sign in (1, -1) if objective.activation.both_signs else (1,):
             tried.append(problem.solve(coarse, sign, start, tol, min(_RACE_ITER, solver.max_iter)))
     best = min(tried, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
-    if not best.converged:
-        best = problem.polish(coarse, coarse, best, tol, solver.max_iter)
+    for sample in samples if not best.converged else samples[1:]:
+        tol = _sample_tol(sample, len(rows.units.mean), solver.tol)
+        best = problem.polish(sample, coarse, best, tol, solver.max_iter)
     if not coarse.complete:
         best = problem.polish(rows, coarse, best, solver.tol, solver.max_iter)
     return best
+
+
+def _sample_tol(sample: Sample, n_columns: int, tol: float) -> float:
+    return tol if sample.complete else max(tol, _SAMPLING_ERROR * (n_columns + 2) / sample.n_rows)
 
 
 def null_learner(objective: Objective, sign: int, n_columns: int) -> Array:

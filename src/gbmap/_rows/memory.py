@@ -51,7 +51,7 @@ class MemoryRows:
         center = units.center.astype(blocks.dtype)
         self._center = center if isinstance(blocks, DenseBlocks) and center.any() else None
         self._workspaces: list[_Workspace] = []
-        self._sample: tuple[NDArray[np.intp], MemoryRows] | None = None
+        self._samples: list[tuple[NDArray[np.intp], MemoryRows]] = []
         self.complete = True
 
     @property
@@ -162,8 +162,7 @@ class MemoryRows:
                 self.F[output, i:j] += (phi - shift) / scale
 
         self.team.run(work, self.blocks.n_blocks)
-        if self._sample is not None:
-            indices, sample = self._sample
+        for indices, sample in self._samples:
             sample.F[output] = self.F[output, indices]
 
     def sample(self, size: int, rng: np.random.Generator) -> MemoryRows:
@@ -171,17 +170,22 @@ class MemoryRows:
 
         A dense sample is a copy in standard units, so that a visit of it needs no folding.
         """
-        eligible = np.arange(self.n_rows) if self.weight is None else np.flatnonzero(self.weight)
-        indices = eligible if len(eligible) <= size else np.sort(rng.choice(eligible, size, replace=False))
+        eligible = None if self.weight is None else np.flatnonzero(self.weight)
+        n_eligible = self.n_rows if eligible is None else len(eligible)
+        indices = np.arange(n_eligible)
+        if n_eligible > size:
+            indices = np.sort(rng.choice(n_eligible, size, replace=False, shuffle=False))
+        if eligible is not None:
+            indices = eligible[indices]
         X, units = self.blocks.take(indices), self.units
         if isinstance(self.blocks, DenseBlocks):
-            standard = (X - units.mean) * units.inverse_scale
-            X, units = standard.astype(X.dtype), units.of_standard_rows()
+            _standardise(X, units)
+            units = units.of_standard_rows()
         blocks = type(self.blocks)(X)
         weight = None if self.weight is None else self.weight[indices]
         sample = MemoryRows(blocks, self.y[:, indices], self.F[:, indices], weight, units, self.team)
-        sample.complete = len(indices) == len(eligible)
-        self._sample = indices, sample
+        sample.complete = len(indices) == n_eligible
+        self._samples.append((indices, sample))
         return sample
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
@@ -214,7 +218,7 @@ class MemoryRows:
 
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
         """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
-        indices = self._sample[0] if self._sample is not None else np.arange(self.n_rows)
+        indices = self._samples[0][0] if self._samples else np.arange(self.n_rows)
         indices = indices[:: -(-len(indices) // n_rows)]
         weight = np.ones(len(indices)) if self.weight is None else self.weight[indices].astype(np.float64)
         total = np.zeros((self.blocks.n_columns, self.n_outputs))
@@ -224,6 +228,14 @@ class MemoryRows:
             total += np.tensordot(weight[i : i + chunk], gradient, 1)
         mean: Array = total / weight.sum()
         return mean
+
+
+def _standardise(X: Array, units: Units) -> None:
+    """Bring an array to standard units in place, in its own type."""
+    coarse_mean = units.mean.astype(X.dtype)
+    X -= coarse_mean
+    X -= (units.mean - coarse_mean).astype(X.dtype)  # what the type could not hold of the mean
+    X *= units.inverse_scale.astype(X.dtype)
 
 
 class _Workspace:
