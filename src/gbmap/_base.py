@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -46,9 +47,10 @@ from gbmap._rows.threads import ThreadTeam, effective_threads
 Array = NDArray[Any]
 logger = logging.getLogger("gbmap")
 
-# The smallest sample holds at least so many rows, and so many a column; each further one is larger by a
-# factor, up to half of the rows and so many bytes.
-_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN, _SAMPLE_GROWTH, _SAMPLE_BYTES = 10_000, 50, 8, 1 << 26
+# The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
+# a factor, up to half of the rows. None takes more than so many bytes, except to hold so many rows at least.
+_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN, _SAMPLE_GROWTH = 10_000, 50, 8
+_SAMPLE_BYTES, _SAMPLE_ROWS_AT_LEAST = 1 << 26, 2_000
 # Local coefficients are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
@@ -244,20 +246,8 @@ class BaseGBMAP(
     ) -> None:
         """Run the boosting loop, and store what it yields."""
         loss = self._make_loss()
-        residual, n_outputs, n_columns = loss.degree > 0, data.targets.shape[1], data.X.shape[1]
-        score, weight = self._f_0(data.raw, n_outputs), _scaled_by_power_of_two(data.weight)
         sample_rows = _sample_sizes(data.X)
-        X, targets = data.X, data.targets
-        if len(targets) <= sample_rows[0]:
-            # A small fit depends neither on the order of rows nor on how they share their weight.
-            X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
-        rows, moments, target_deviation = as_rows(
-            X, targets, score, weight, team, standardize=self.standardize, residual=residual
-        )
-        watched = None
-        if validation is not None:
-            f_0, w = self._f_0(validation.raw, n_outputs), _scaled_by_power_of_two(validation.weight)
-            watched = more_rows(validation.X, validation.targets, f_0, w, rows, residual=residual)
+        rows, watched = self._standard_rows(data, validation, loss.degree > 0, sample_rows[0], team)
         ridge = self.l2_regularization / (rows.units.n_active + 1)
         objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge)
         monotone = _check_monotonic_cst(self, self.monotonic_cst) if self.monotonic_cst is not None else None
@@ -265,12 +255,10 @@ class BaseGBMAP(
         with np.errstate(over="ignore", under="ignore"):  # losses are kept in the units of y
             unit = rows.units.target_scale**loss.degree
         if ensemble is None:
-            ensemble = Ensemble.empty(n_columns, n_outputs, self.activation, rows.units.center)
+            ensemble = Ensemble.empty(data.X.shape[1], rows.n_outputs, self.activation, rows.units.center)
             nothing = -rows.units.target_mean / rows.units.target_scale
             first = [float(np.mean(unit * mean_losses(each, loss, nothing))) for each in (rows, watched)]
             self.history_ = [StageRecord(first[0], first[1])]
-            self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
-            self._target_deviation = target_deviation
         stages = boost(rows, watched, objective, ensemble, self.n_components, solver, self._seed)
         try:
             for stage in self._announced(stages, self.n_components - ensemble.n_stages, data, rows):
@@ -282,6 +270,24 @@ class BaseGBMAP(
         finally:
             if hasattr(self, "ensemble_") and len(self.history_) > 1:
                 self._summarise(rows)
+
+    def _standard_rows(
+        self, data: _Data, validation: _Data | None, residual: bool, n_small: int, team: ThreadTeam
+    ) -> tuple[MemoryRows, MemoryRows | None]:
+        """Return the rows to fit and those to watch, in the standard units of the former."""
+        X, targets, weight = data.X, data.targets, _scaled_by_power_of_two(data.weight)
+        score = self._f_0(data.raw, targets.shape[1])
+        if len(targets) <= n_small:
+            # A small fit depends neither on the order of rows nor on how they share their weight.
+            X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
+        rows, moments, self._target_deviation = as_rows(
+            X, targets, score, weight, team, standardize=self.standardize, residual=residual
+        )
+        self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
+        if validation is None:
+            return rows, None
+        score, weight = self._f_0(validation.raw, rows.n_outputs), _scaled_by_power_of_two(validation.weight)
+        return rows, more_rows(validation.X, validation.targets, score, weight, rows, residual=residual)
 
     def _announced(
         self, stages: Iterator[Stage], n_stages: int, data: _Data, rows: MemoryRows
@@ -394,9 +400,10 @@ class BaseGBMAP(
 def _sample_sizes(X: Any) -> tuple[int, ...]:
     """Return the numbers of rows of the samples on which learners are found before they meet all rows."""
     n_rows, n_columns = X.shape
-    sizes = [max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)]
-    most = min(n_rows // 2, _SAMPLE_BYTES // (n_columns * X.dtype.itemsize))
-    while sizes[-1] * _SAMPLE_GROWTH <= most:
+    n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+    most = max(int(_SAMPLE_BYTES / max(n_bytes / n_rows, 1)), _SAMPLE_ROWS_AT_LEAST)
+    sizes = [min(max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns), most)]
+    while sizes[-1] * _SAMPLE_GROWTH <= min(most, n_rows // 2):
         sizes.append(sizes[-1] * _SAMPLE_GROWTH)
     return tuple(sizes)
 
