@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.stats import randint, uniform
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
-from scipy.stats import randint, uniform
 from sklearn.model_selection import (
     KFold,
     RandomizedSearchCV,
@@ -76,9 +76,9 @@ def test_the_embedding_is_a_better_place_for_neighbours():
     assert embedded > neighbours.fit(X_train, y_train).score(X_test, y_test) + 0.03
 
 
-# Table 4 of the paper is one split of 70/30, with hyperparameters found by 100 random draws within its Table 2.
-# Here it is the mean over three splits, with 10 draws by 3 folds of the training rows. The table has no spreads:
-# those below are the standard deviations of our own scores over 12 splits (8 for cpu-small and breast-cancer).
+# Table 4 of the paper is one split of 70/30, with hyperparameters found by 100 random draws within its
+# Table 2. Here it is the mean over three splits, with 10 draws by 3 folds of the training rows. The table has
+# no spreads: those below are the standard deviations of our own scores over 12 splits (8 for two of them).
 PAPER = {  # name: (model, score in Table 4, spread)
     "concrete": (GBMAPRegressor, 0.907, 0.014),
     "abalone": (GBMAPRegressor, 0.577, 0.042),

@@ -20,6 +20,8 @@ Array = NDArray[Any]
 _RACE_ITER = 20
 # Steps that L-BFGS remembers; 10, SciPy's default, takes a tenth more passes on wide data.
 _HISTORY = 30
+# Rows a column of a sample below which its race is shortened in proportion.
+_ROWS_PER_COLUMN = 50
 # A solve on the sample need not come nearer to its minimum than that is to the minimum of all rows,
 # which is of the order of parameters over rows. Five times this stops on plateaus.
 _SAMPLING_ERROR = 0.02
@@ -86,13 +88,16 @@ def fit_weak_learner(
     problem = _Problem(objective, output, unit, solver.monotone)
     coarse = samples[0]
     tol = _sample_tol(coarse, len(rows.units.mean), solver.tol)
+    # A sample with few rows a column is soon learned by heart, and no place to start from then.
+    plenty = 1.0 if coarse.complete else coarse.n_rows / (_ROWS_PER_COLUMN * len(rows.units.mean))
+    n_race = min(max(int(_RACE_ITER * min(plenty, 1.0)), 3), solver.max_iter)
     tried = []
     for _ in range(solver.n_init):
         start = _random_start(rows.units.inverse_scale != 0, rng)
         for sign in (1, -1) if objective.activation.both_signs else (1,):
-            tried.append(problem.solve(coarse, sign, start, tol, min(_RACE_ITER, solver.max_iter)))
+            tried.append(problem.solve(coarse, sign, start, tol, n_race))
     best = min(tried, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
-    for sample in samples if not best.converged else samples[1:]:
+    for sample in samples if plenty >= 1 and not best.converged else samples[1:]:
         tol = _sample_tol(sample, len(rows.units.mean), solver.tol)
         best = problem.polish(sample, coarse, best, tol, solver.max_iter)
     if not coarse.complete:
