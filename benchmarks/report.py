@@ -42,7 +42,7 @@ def provenance(rows: Sequence[Row]) -> str:
     newest = max(rows, key=lambda row: row["date"])
     versions = [f"{name} {newest[name]}" for name in ("gbmap", "python", "numpy", "scipy", "scikit-learn")]
     peers = sorted({row["peer"] for row in rows if row["peer"]})
-    repeats = 1 + max(int(row["repeat"]) for row in rows)
+    repeats = f"up to {1 + max(int(row['repeat']) for row in rows)}"
     dates = sorted({row["date"][:10] for row in rows})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     machine = f"{newest['cpu']}, {newest['cores']} cores"
