@@ -12,7 +12,8 @@ from benchmarks.verdicts import Target
 
 INTRODUCTION = """\
 Milliseconds of one visit of all rows for loss and gradient, and of merely reading X in the fastest of three
-simple ways with as many threads, float32, median of alternating calls."""
+simple ways with as many threads, float32, median of alternating calls and of the repeats. Reading is bound by
+memory, whose speed changes by a third between repeats on this machine; the ratios change with it."""
 
 
 HEADER = ["n x p", "loss", "threads", "pass, ms", "reading X, ms", "read by", "pass / reading", "at most", ""]
