@@ -173,13 +173,9 @@ def test_huge_and_tiny_weights_are_as_good_as_any(data):
 
 
 @pytest.mark.parametrize("cls", BOTH)
-def test_non_numeric_columns_are_refused(cls, data):
-    pd = pytest.importorskip("pandas")
-    y = target(cls, data[1])
+def test_text_in_an_array_is_refused(cls, data):
     with pytest.raises(ValueError, match="could not convert string to float"):
-        make(cls).fit(np.array([["a", "b"]] * 80), y)
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        make(cls).fit(pd.DataFrame({"a": ["x", "y"] * 40, "b": np.arange(80)}), y)
+        make(cls).fit(np.array([["a", "b"]] * 80), target(cls, data[1]))
 
 
 def test_odd_shapes_are_refused(data):
@@ -646,3 +642,12 @@ def test_frames_of_mixed_numbers(data):
     model = make(GBMAPRegressor).fit(table, pd.Series(y, name="y"), sample_weight=pd.Series(np.ones(80)))
     expected = make(GBMAPRegressor).fit(table.to_numpy(np.float64), y)
     assert_array_equal(model.predict(table), expected.predict(table.to_numpy(np.float64)))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_text_columns_of_a_frame_are_named(library, data):
+    frames = pytest.importorskip(library)
+    X, y = data
+    frame = frames.DataFrame({"size": X[:, 0], "colour": ["red", "blue"] * 40})
+    with pytest.raises(ValueError, match=r"X must be numeric, but its columns \['colour'\].*OneHotEncoder"):
+        make(GBMAPRegressor).fit(frame, y)

@@ -11,6 +11,7 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
@@ -408,8 +409,20 @@ def _sample_sizes(X: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _refuse_text(frame: Any) -> None:
+    schema = nw.from_native(frame).schema
+    text = [name for name, kind in schema.items() if kind in (nw.String, nw.Categorical, nw.Enum)]
+    if text:
+        raise ValueError(
+            f"X must be numeric, but its columns {text} hold text; encode them first, for example by "
+            "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer."
+        )
+
+
 def _rules_for(X: Any) -> dict[str, Any]:
     """Return how to validate X. A polars frame does not tell NumPy its type, and would become float64."""
+    if hasattr(X, "columns"):
+        _refuse_text(X)
     types = [np.float64, np.float32]
     if {str(kind) for kind in getattr(X, "schema", {}).values()} == {"Float32"}:
         types.reverse()
