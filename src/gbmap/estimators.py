@@ -63,7 +63,8 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
-        A solve ends when an iteration lowers the objective by less than ``tol`` times its value.
+        A solve ends when an iteration lowers the objective by less than ``tol`` times its value, or
+        times the loss that the fit started with, if that is larger.
     early_stopping : bool, default=False
         Whether to stop when the validation loss has not improved for ``n_iter_no_change`` stages,
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
@@ -280,7 +281,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
-        A solve ends when an iteration lowers the objective by less than ``tol`` times its value.
+        A solve ends when an iteration lowers the objective by less than ``tol`` times its value, or
+        times the loss that the fit started with, if that is larger.
     early_stopping : bool, default=False
         Whether to stop when the validation loss has not improved for ``n_iter_no_change`` stages,
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets

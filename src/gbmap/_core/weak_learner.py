@@ -41,7 +41,8 @@ class Solver:
     max_iter : int
         L-BFGS iterations per solve.
     tol : float
-        A solve ends when an iteration lowers the objective by less than `tol` times its value.
+        A solve ends when an iteration lowers the objective by less than `tol` times its value, or
+        times `unit` of `fit_weak_learner`, if that is larger.
     monotone : array of shape (p,) or None
         +1, -1 or 0: the sign that b w is held to, column by column.
     sample_rows : tuple of int
