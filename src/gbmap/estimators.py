@@ -458,7 +458,10 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         p : array of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        log_odds = self._scores(X) * self._make_loss().log_odds_per_score
+        return self._probabilities(self._scores(X))
+
+    def _probabilities(self, score: Array) -> Array:
+        log_odds = score * self._make_loss().log_odds_per_score
         if len(self.classes_) == 2:
             log_odds = np.hstack([-log_odds, log_odds])
         log_p = -softplus(-log_odds, 1.0)  # in log space, since all of them may be tiny

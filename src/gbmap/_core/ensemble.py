@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._core.activation import sigmoid, softplus
+from gbmap._core.activation import secant, sigmoid, softplus
 from gbmap._core.units import Units
 
 Array = NDArray[Any]
@@ -145,13 +145,37 @@ class Ensemble:
         stages: Array = phi.reshape(len(phi), self.n_stages, self.n_outputs).sum(axis=1)
         return stages
 
-    def gradient(self, X: Any) -> Array:
-        """Return the derivative of h in each feature, of shape (n, p, K)."""
+    def slopes(self, X: Any) -> Array:
+        """Return b_j g'(w_j . x + c_j), of shape (n, M)."""
         z = self.project(X)
-        slope = sigmoid(self.beta * z) if self.activation == "softplus" else np.ones_like(z)
-        slope *= self.signs
+        if self.activation == "identity":
+            return np.broadcast_to(self.signs, z.shape)
+        return sigmoid(self.beta * z) * self.signs
+
+    def curvatures(self, X: Any) -> Array:
+        """Return b_j g''(w_j . x + c_j), of shape (n, M)."""
+        z = self.project(X)
+        if self.activation == "identity":
+            return np.zeros_like(z)
+        slope = sigmoid(self.beta * z)
+        curvature: Array = self.signs * self.beta * slope * (1 - slope)
+        return curvature
+
+    def secants(self, X: Any, baseline: Any) -> Array:
+        """Return b_j (g(z) - g(z')) / (z - z') for each row and row of a baseline, of shape (n, B, M)."""
+        z, other = self.project(X)[:, None], self.project(baseline)[None]
+        if self.activation == "identity":
+            return np.broadcast_to(self.signs, np.broadcast_shapes(z.shape, other.shape))
+        return secant(z, other, self.beta) * self.signs
+
+    def pull_back(self, slopes: Array) -> Array:
+        """Return the sum of slopes_j w_j over the learners of each output, of shape (n, p, K)."""
         each = [
-            slope[:, self.outputs == output] @ self.weights[self.outputs == output]
+            slopes[:, self.outputs == output] @ self.weights[self.outputs == output]
             for output in range(self.n_outputs)
         ]
         return np.stack(each, axis=-1)
+
+    def gradient(self, X: Any) -> Array:
+        """Return the derivative of h in each feature, of shape (n, p, K)."""
+        return self.pull_back(self.slopes(X))

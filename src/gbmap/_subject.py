@@ -1,0 +1,167 @@
+"""The model that is asked about: a fitted GBMAP, bare or at the end of a pipeline, in the user's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from gbmap._base import BaseGBMAP
+from gbmap._columns import Columns, trace
+from gbmap._core.ensemble import Ensemble
+from gbmap._rows import map_rows
+
+Array = NDArray[Any]
+
+
+def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
+    """Return the fitted GBMAP and the preprocessing before it, if any."""
+    if isinstance(model, BaseSearchCV):
+        check_is_fitted(model)
+        if not hasattr(model, "best_estimator_"):
+            raise ValueError(
+                f"model must hold a fitted GBMAP, but this {type(model).__name__} has refit=False."
+            )
+        return gbmap_of(model.best_estimator_)
+    last = model[-1] if isinstance(model, Pipeline) and len(model) else model
+    if not isinstance(last, BaseGBMAP):
+        where = "a pipeline that ends in one" if last is model else "it must be the pipeline's last step"
+        raise TypeError(f"model must be a fitted GBMAP or {where}; got {type(last).__name__}.")
+    check_is_fitted(last)
+    return last, None if last is model or len(model) == 1 else model[:-1]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted GBMAP, with the way from the user's columns to its inputs.
+
+    h = f - f_0 is what the GBMAP adds to its initial model, the one thing that can be explained
+    in closed form. Inputs are the columns that the GBMAP sees, q of them; columns are those of
+    the user, p of them. Without preprocessing they are the same.
+    """
+
+    model: BaseGBMAP
+    preprocessing: Pipeline | None
+    columns: Columns
+
+    @classmethod
+    def of(cls, model: Any) -> Subject:
+        """Return the subject that a fitted GBMAP, pipeline or search is."""
+        gbmap, preprocessing = gbmap_of(model)
+        columns = Columns.plain(_names(gbmap if preprocessing is None else preprocessing))
+        if preprocessing is not None:
+            columns = trace(preprocessing, columns)
+            if len(columns.source) != gbmap.n_features_in_:
+                raise ValueError(
+                    f"the preprocessing gives {gbmap.n_features_in_} inputs, but {len(columns.source)} could be "
+                    "followed back to the columns of X; pass pipeline[-1] as the model and "
+                    "pipeline[:-1].transform(X) as X."
+                )
+        return cls(gbmap, preprocessing, columns)
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The learners."""
+        return self.model.ensemble_
+
+    @property
+    def feature_names(self) -> Array:
+        """The names of the user's columns, of shape (p,)."""
+        return self.columns.names
+
+    @property
+    def input_names(self) -> Array:
+        """The names of the GBMAP's inputs, of shape (q,)."""
+        names = self.columns.names[self.columns.source]
+        levels = [
+            f"{name}={level}" if kind == "category" else f"{name} missing" if kind == "missing" else name
+            for name, kind, level in zip(names, self.columns.kind, self.columns.level)
+        ]
+        return np.array(levels, dtype=object)
+
+    @property
+    def output_names(self) -> Array | None:
+        """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
+        n_outputs = self.ensemble.n_outputs
+        if n_outputs == 1:
+            return None
+        return np.asarray(getattr(self.model, "classes_", range(n_outputs)))
+
+    @property
+    def column_mean(self) -> Array:
+        """The mean of each numeric column in training, in the user's units; zero for others; (p,)."""
+        mean: Array = self.columns.numbers(self.model.mean_[None])[0] * self.columns.is_number
+        return mean
+
+    @property
+    def column_scale(self) -> Array:
+        """The standard deviation of each numeric column in training; one for others; (p,)."""
+        scale = np.ones(len(self.feature_names))
+        for k in np.flatnonzero((self.columns.kind == "number") & (self.columns.slope != 0)):
+            scale[self.columns.source[k]] = self.model.scale_[k] / abs(self.columns.slope[k])
+        return scale
+
+    def feature_index(self, feature: Any, argument: str = "feature") -> int:
+        """Return the position of a column given by name or position."""
+        names = list(self.feature_names)
+        if feature in names:
+            return names.index(feature)
+        if isinstance(feature, (int, np.integer)) and -len(names) <= feature < len(names):
+            return int(feature) % len(names)
+        shown = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
+        raise ValueError(
+            f"{argument} must be the name or the position of one of the {len(names)} columns, "
+            f"got {feature!r}; the columns are {shown}."
+        )
+
+    def output_index(self, output: Any) -> int:
+        """Return the position of an output: of a class, or of the number of a target; None if it is alone."""
+        names = self.output_names
+        if names is None:
+            if output not in (None, 0):
+                raise ValueError(f"output must be None for a model with one output, got {output!r}.")
+            return 0
+        matches = np.flatnonzero([name == output for name in names])
+        if len(matches) == 1:
+            return int(matches[0])
+        raise ValueError(
+            f"output must be one of {names.tolist()}, of which the model has {len(names)}, got {output!r}."
+        )
+
+    def read(self, X: Any) -> Any:
+        """Return rows of the user's as inputs of the GBMAP: validated, of shape (n, q), dense or CSR."""
+        return self.model._validate(self._preprocessed(X))
+
+    def full_score(self, X: Any) -> Array:
+        """Return f = f_0 + h of the user's rows, of shape (n, K)."""
+        return self.model._scores(self._preprocessed(X))
+
+    def _preprocessed(self, X: Any) -> Any:
+        return X if self.preprocessing is None else self.preprocessing.transform(X)
+
+    def map(self, function: Callable[[Array], Array], inputs: Any, n_columns: int) -> Array:
+        """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows."""
+        return map_rows(lambda rows: function(dense(rows)), inputs, n_columns, np.float64, self.model.n_jobs)
+
+    def score(self, inputs: Any) -> Array:
+        """Return h of inputs, of shape (n, K)."""
+        return self.map(self.ensemble.score, inputs, self.ensemble.n_outputs)
+
+
+def dense(rows: Any) -> Array:
+    """Return rows as a dense array of float64."""
+    return np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
+
+
+def _names(estimator: Any) -> Array:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{k}" for k in range(estimator.n_features_in_)]
+    return np.asarray(names, dtype=object)

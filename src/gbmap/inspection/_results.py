@@ -1,0 +1,58 @@
+"""What the results of this package share: shapes, frames, and the wish for an extra."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def need(module: str, extra: str) -> Any:
+    """Return an optional module, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f'{module} is needed for this; pip install "gbmap[{extra}]".') from error
+
+
+def squeeze(of_outputs: Array) -> Array:
+    """Drop the last axis, that of outputs, if there is only one."""
+    return of_outputs[..., 0] if of_outputs.shape[-1] == 1 else of_outputs
+
+
+def rows_frame(
+    values: Array, feature_names: Array, output_names: Array | None, last: dict[str, Array]
+) -> Any:
+    """Return a pandas frame of values (n, p) or (n, p, K), a row per row, or per row and output.
+
+    ``last`` holds further columns, of shape (n,) or (n, K).
+    """
+    pd = need("pandas", "data")
+    n = len(values)
+    if output_names is None:
+        index = pd.RangeIndex(n, name="row")
+        table = values
+        further = last
+    else:
+        index = pd.MultiIndex.from_product([range(n), list(output_names)], names=["row", "output"])
+        table = np.moveaxis(values, 1, 2).reshape(n * values.shape[2], values.shape[1])
+        further = {name: column.reshape(-1) for name, column in last.items()}
+    frame = pd.DataFrame(table, index=index, columns=list(feature_names))
+    return frame.assign(**further)
+
+
+def one_row(values: Array, row: int, output: Any, output_names: Array | None) -> Array:
+    """Return the values of one row and one output, for drawing."""
+    if not -len(values) <= row < len(values):
+        raise ValueError(f"row must be below {len(values)}, the number of rows explained, got {row}.")
+    chosen: Array = values[row]
+    if output_names is None:
+        return chosen
+    matches = np.flatnonzero([name == output for name in output_names])
+    if len(matches) != 1:
+        raise ValueError(f"output must be one of {output_names.tolist()}, got {output!r}.")
+    return chosen[..., matches[0]]

@@ -1,0 +1,221 @@
+"""The local linear model of each row, exact: the gradient of h = f - f_0 (Section 5.2 of the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._core.activation import sigmoid
+from gbmap._subject import Subject, dense
+from gbmap.inspection._results import one_row, rows_frame, squeeze
+from gbmap.plots import BarDisplay
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Local linear models, one a row: h(x) = intercept + sum_k coefficient_k * input_k.
+
+    Shapes are those of one output; with K outputs there is a last axis of length K.
+
+    Attributes
+    ----------
+    coefficients : array of shape (n, p)
+        The change of h per unit of a feature, or per standard deviation if `standardized`. For a
+        categorical column: what the row's category adds, on the local linear model, over the
+        average of the training rows.
+    intercepts : array of shape (n,)
+        What the local linear model gives where all inputs are zero.
+    contributions : array of shape (n, p)
+        What each column adds over its training mean: coefficient times (input - mean), and the
+        share of its marks of missing values. They add up to h less the local linear model's value
+        at the training means.
+    inputs : array of shape (n, p)
+        What the coefficients multiply: the value of a feature, filled in where it was missing, in
+        standard deviations from the mean if `standardized`; one for a category.
+    feature_names : array of shape (p,)
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+    standardized, probability : bool
+        As asked for.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import explain
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> explanation = explain(GBMAPRegressor(n_components=2, random_state=0).fit(X, y), X)
+    >>> explanation.coefficients.shape, list(explanation.to_frame().columns[:3])
+    ((442, 10), ['age', 'sex', 'bmi'])
+    """
+
+    coefficients: Array
+    intercepts: Array
+    contributions: Array
+    inputs: Array
+    feature_names: Array
+    output_names: Array | None
+    standardized: bool
+    probability: bool
+
+    def to_frame(self) -> Any:
+        """Return the coefficients as a pandas frame, a row per row (and output), with a column "intercept".
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        return rows_frame(
+            self.coefficients, self.feature_names, self.output_names, {"intercept": self.intercepts}
+        )
+
+    def plot(
+        self,
+        row: int = 0,
+        *,
+        output: Any = None,
+        contributions: bool = False,
+        n_features: int = 12,
+        ax: Any = None,
+    ) -> BarDisplay:
+        """Draw the coefficients, or the contributions, of one row as bars, the largest first.
+
+        Parameters
+        ----------
+        row : int, default=0
+            The position of the row.
+        output : default=None
+            The output, if there are several.
+        contributions : bool, default=False
+            Whether to draw contributions instead.
+        n_features : int, default=12
+            The most bars.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        values = one_row(
+            self.contributions if contributions else self.coefficients, row, output, self.output_names
+        )
+        unit = "standard deviation" if self.standardized else "unit"
+        what = "probability" if self.probability else "prediction"
+        label = (
+            f"contribution to the {what}"
+            if contributions
+            else f"change of the {what} per {unit} of a feature"
+        )
+        return BarDisplay.largest(values, self.feature_names, n_features, value_label=label).plot(ax=ax)
+
+
+def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool = False) -> Explanation:
+    """Return the local linear model of each row: the gradient of h = f - f_0, in closed form.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Through a pipeline the answer is in the columns of X as given: scaling undone,
+        one-hot and indicator columns grouped back. It may hold ColumnTransformer, FeatureUnion,
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, MissingIndicator,
+        OneHotEncoder and feature selectors.
+    X : array-like or sparse matrix of shape (n, p)
+        The rows to explain. The result is dense.
+    standardized : bool, default=False
+        Whether coefficients count per standard deviation of a feature in training, instead of per
+        unit. The intercept is then the local linear model's value at the training means.
+    probability : bool, default=False
+        Whether to explain the probability of the second class, or of each of more than two,
+        instead of the log-odds. With an ``init`` model, f_0 is held fixed.
+
+    Returns
+    -------
+    explanation : Explanation
+
+    See Also
+    --------
+    attributions : What each feature adds over a baseline, on the model itself.
+
+    Notes
+    -----
+    With an ``init`` model the explanation is that of what the GBMAP adds to it. Without one, it is
+    that of the prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import explain
+    >>> from sklearn.datasets import make_friedman1
+    >>> X, y = make_friedman1(random_state=0)
+    >>> model = GBMAPRegressor(n_components=3, random_state=0).fit(X, y)
+    >>> local = explain(model, X)
+    >>> np.allclose(model.predict(X), local.intercepts + (local.coefficients * X).sum(axis=1))
+    True
+    """
+    subject = Subject.of(model)
+    inputs, columns = subject.read(X), subject.columns
+    n, q = inputs.shape
+    n_outputs = subject.ensemble.n_outputs
+    value = subject.score(inputs)
+    gradient = subject.map(
+        lambda rows: subject.ensemble.gradient(rows).reshape(len(rows), -1), inputs, q * n_outputs
+    ).reshape(n, q, n_outputs)
+    if probability:
+        value, gradient = _probabilities(subject, subject.full_score(X), gradient)
+    inputs = dense(inputs)
+    deviations = inputs - subject.model.mean_
+    if columns.is_plain:
+        coefficients = gradient
+    else:
+        # A number moves its input by the slope of the scaling, a category from the average row to itself; the
+        # marks of missing values of a numeric column do not move with it.
+        moves = np.where(columns.is_number[columns.source], 0.0, deviations)
+        moves = np.where(columns.kind == "number", columns.slope, moves)
+        coefficients = columns.collect(moves[:, :, None] * gradient)
+    contributions = columns.collect(deviations[:, :, None] * gradient)
+    given = columns.numbers(inputs)
+    if standardized:
+        scale = subject.column_scale
+        coefficients = coefficients * scale[:, None]
+        given = (given - subject.column_mean) / scale
+    return Explanation(
+        coefficients=squeeze(coefficients),
+        intercepts=squeeze(value - np.einsum("npk,np->nk", coefficients, given)),
+        contributions=squeeze(contributions),
+        inputs=given,
+        feature_names=subject.feature_names,
+        output_names=subject.output_names,
+        standardized=standardized,
+        probability=probability,
+    )
+
+
+def _probabilities(subject: Subject, score: Array, gradient: Array) -> tuple[Array, Array]:
+    """Return the probabilities of the outputs, and their gradients from those of the scores.
+
+    p_k is sigmoid_k / sum_l sigmoid_l for K > 2 classes, so that d log p_k = t_k df_k - sum_l p_l t_l df_l
+    with t_k = 1 - sigmoid_k (times the log-odds per score); sigmoid itself for two.
+    """
+    model: Any = subject.model
+    per_score = getattr(model._make_loss(), "log_odds_per_score", None)
+    if per_score is None or not hasattr(model, "classes_"):
+        raise ValueError(
+            "probability=True is for classifiers with a loss that gives probabilities; "
+            f"got {type(model).__name__} with loss={model.loss!r}."
+        )
+    log_odds = per_score * score
+    rest = per_score * sigmoid(-log_odds)
+    if score.shape[1] == 1:
+        p = sigmoid(log_odds)
+        return p, (p * rest)[:, None, :] * gradient
+    p = model._probabilities(score)
+    along = gradient * rest[:, None, :]
+    mean = np.einsum("nqk,nk->nq", along, p)
+    return p, p[:, None, :] * (along - mean[:, :, None])

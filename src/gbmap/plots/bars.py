@@ -1,0 +1,88 @@
+"""Signed numbers with names, as bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap.plots._axes import BLUE, VERMILLION, axes, shorten
+
+Array = NDArray[Any]
+
+
+@dataclass
+class BarDisplay:
+    """Horizontal bars, the first on top; blue for positive, vermillion for negative.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+    names : sequence of k names
+    value_label : str, default=""
+        What the values are.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Once drawn.
+
+    Examples
+    --------
+    >>> from gbmap.plots import BarDisplay
+    >>> BarDisplay.largest([0.5, -2.0, 0.1], ["a", "b", "c"], 2).names
+    ['b', 'a']
+    """
+
+    values: Any
+    names: Any
+    value_label: str = ""
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def largest(cls, values: Any, names: Any, k: int, value_label: str = "") -> Self:
+        """Return the display of the k values of the largest size.
+
+        Parameters
+        ----------
+        values : array of shape (p,)
+        names : sequence of p names
+        k : int
+        value_label : str, default=""
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        values = np.asarray(values, dtype=np.float64)
+        order = np.argsort(-np.abs(values), kind="stable")[:k]
+        return cls(values[order], [names[i] for i in order], value_label)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        self : BarDisplay
+        """
+        ax = axes(ax, (6.4, 1.2 + 0.28 * len(self.values)))
+        position = np.arange(len(self.values))
+        ax.barh(position, self.values, color=np.where(np.asarray(self.values) >= 0, BLUE, VERMILLION))
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set_yticks(position, [shorten(name) for name in self.names])
+        ax.invert_yaxis()
+        ax.set_xlabel(self.value_label)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_axisbelow(True)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,67 @@
+"""Numbers along an axis, as lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from gbmap.plots._axes import CYCLE, axes, shorten
+
+
+@dataclass
+class CurveDisplay:
+    """One or several curves over the same points.
+
+    Parameters
+    ----------
+    x : array of shape (k,)
+    curves : dict of str to array of shape (k,)
+        By the name in the legend, which is left out if there is one curve only.
+    x_label, y_label : str, default=""
+    lines : dict of str to float, default=None
+        Levels to compare with, drawn as dashed lines across the picture.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Once drawn.
+
+    Examples
+    --------
+    >>> from gbmap.plots import CurveDisplay
+    >>> CurveDisplay([0, 1, 2], {"loss": [4.0, 2.0, 1.0]}, "learners", "loss").x_label
+    'learners'
+    """
+
+    x: Any
+    curves: dict[str, Any]
+    x_label: str = ""
+    y_label: str = ""
+    lines: dict[str, float] | None = None
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        self : CurveDisplay
+        """
+        ax = axes(ax, (6.4, 4.0))
+        for color, (name, y) in zip(CYCLE, self.curves.items()):
+            ax.plot(self.x, y, "o-", color=color, markersize=4, label=shorten(name))
+        for color, (name, level) in zip(CYCLE[len(self.curves) :], (self.lines or {}).items()):
+            ax.axhline(level, color=color, linestyle="--", label=shorten(name))
+        if len(self.curves) + len(self.lines or {}) > 1:
+            ax.legend(frameon=False)
+        ax.set(xlabel=self.x_label, ylabel=self.y_label)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.3)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
