@@ -60,8 +60,8 @@ class Subject:
             columns = trace(preprocessing, columns)
             if len(columns.source) != gbmap.n_features_in_:
                 raise ValueError(
-                    f"the preprocessing gives {gbmap.n_features_in_} inputs, but {len(columns.source)} could be "
-                    "followed back to the columns of X; pass pipeline[-1] as the model and "
+                    f"only {len(columns.source)} of the {gbmap.n_features_in_} inputs that the preprocessing gives "
+                    "could be followed back to the columns of X; pass pipeline[-1] as the model and "
                     "pipeline[:-1].transform(X) as X."
                 )
         return cls(gbmap, preprocessing, columns)
