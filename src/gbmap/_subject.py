@@ -60,7 +60,7 @@ class Subject:
             columns = trace(preprocessing, columns)
             if len(columns.source) != gbmap.n_features_in_:
                 raise ValueError(
-                    f"only {len(columns.source)} of the {gbmap.n_features_in_} inputs that the preprocessing gives "
+                    f"only {len(columns.source)} of the preprocessing's {gbmap.n_features_in_} outputs "
                     "could be followed back to the columns of X; pass pipeline[-1] as the model and "
                     "pipeline[:-1].transform(X) as X."
                 )
