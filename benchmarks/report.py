@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.records import RESULTS, Row, latest, read_rows
-from benchmarks.sections import linearity, memory, passes, scaling, small
+from benchmarks.sections import explaining, linearity, memory, passes, scaling, small
 
 OUTPUT = Path(__file__).parent / "RESULTS.md"
 
@@ -18,6 +18,7 @@ SECTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
     "linearity": linearity.section,
     "memory": memory.section,
     "small": small.section,
+    "explaining": explaining.section,
 }
 
 INTRODUCTION = """\

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experiments import linearity, memory, passes, scaling, small
+from benchmarks.experiments import explaining, linearity, memory, passes, scaling, small
 from benchmarks.problems import REAL_SETS, parse_size
 from benchmarks.records import RESULTS
 from benchmarks.runner import Settings
@@ -20,12 +20,14 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "small": (small.run,),
     "passes": (passes.run, linearity.run),
     "memory": (memory.run,),
+    "explaining": (explaining.run,),
 }
 HELP = {
     "scaling": "the paper's runtime table, beside the peers",
     "small": "m = 20 on the real data sets, beside XGBoost",
     "passes": "one pass against reading X, and how time grows with n, p and m",
     "memory": "memory beyond X during a fit",
+    "explaining": "the time to explain rows, beside that to predict them",
 }
 
 
@@ -51,7 +53,7 @@ def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     if experiment == "small":
         parser.add_argument("--datasets", nargs="+", default=[], choices=REAL_SETS, metavar="NAME")
         parser.add_argument("--threads", nargs="+", default=[], type=int, help="numbers of threads")
-    else:
+    elif experiment != "explaining":
         parser.add_argument("--sizes", nargs="+", default=[], type=parse_size, metavar="NxP", help="1e5x25")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._base import BaseGBMAP
@@ -30,12 +30,17 @@ def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
                 f"model must hold a fitted GBMAP, but this {type(model).__name__} has refit=False."
             )
         return gbmap_of(model.best_estimator_)
-    last = model[-1] if isinstance(model, Pipeline) and len(model) else model
-    if not isinstance(last, BaseGBMAP):
-        where = "a pipeline that ends in one" if last is model else "it must be the pipeline's last step"
-        raise TypeError(f"model must be a fitted GBMAP or {where}; got {type(last).__name__}.")
-    check_is_fitted(last)
-    return last, None if last is model or len(model) == 1 else model[:-1]
+    if isinstance(model, Pipeline) and len(model) > 1:
+        gbmap, before = gbmap_of(model[-1])
+        return gbmap, model[:-1] if before is None else make_pipeline(model[:-1], before)
+    if isinstance(model, Pipeline) and len(model):
+        return gbmap_of(model[0])
+    if not isinstance(model, BaseGBMAP):
+        raise TypeError(
+            f"model must be a fitted GBMAP, or a pipeline or search that ends in one; got {type(model).__name__}."
+        )
+    check_is_fitted(model)
+    return model, None
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,8 @@ class Subject:
     def of(cls, model: Any) -> Subject:
         """Return the subject that a fitted GBMAP, pipeline or search is."""
         gbmap, preprocessing = gbmap_of(model)
-        columns = Columns.plain(_names(gbmap if preprocessing is None else preprocessing))
+        first = _first_of(preprocessing)
+        columns = Columns.plain(_names(gbmap if first is None else first))
         if preprocessing is not None:
             columns = trace(preprocessing, columns)
             if len(columns.source) != gbmap.n_features_in_:
@@ -125,7 +131,8 @@ class Subject:
         """Return the position of an output: of a class, or of the number of a target; None if it is alone."""
         names = self.output_names
         if names is None:
-            if output not in (None, 0):
+            # 0 is the only target of a regressor, but may be a class of a classifier, which has no score.
+            if output is not None and (output != 0 or hasattr(self.model, "classes_")):
                 raise ValueError(f"output must be None for a model with one output, got {output!r}.")
             return 0
         matches = np.flatnonzero([name == output for name in names])
@@ -146,6 +153,18 @@ class Subject:
     def _preprocessed(self, X: Any) -> Any:
         return X if self.preprocessing is None else self.preprocessing.transform(X)
 
+    def moves(self, inputs: Array) -> Array:
+        """Return how far each input moves with one unit of its column, of shape (n, q) or (q,).
+
+        A number moves its input by the slope of the scaling; a category, from the average training row to
+        itself. The marks of missing values of a numeric column do not move with it.
+        """
+        columns = self.columns
+        if columns.is_plain:
+            return columns.slope
+        others = np.where(columns.is_number[columns.source], 0.0, inputs - self.model.mean_)
+        return np.where(columns.kind == "number", columns.slope, others)
+
     def map(self, function: Callable[[Array], Array], inputs: Any, n_columns: int) -> Array:
         """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows."""
         return map_rows(lambda rows: function(dense(rows)), inputs, n_columns, np.float64, self.model.n_jobs)
@@ -160,8 +179,16 @@ def dense(rows: Any) -> Array:
     return np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
 
 
+def _first_of(step: Any) -> Any:
+    """Return the estimator of a step that met the user's columns, or None if all of it passes them through."""
+    if not isinstance(step, Pipeline | FeatureUnion):
+        return None if step is None or isinstance(step, str) else step
+    parts = step.steps if isinstance(step, Pipeline) else step.transformer_list
+    return next((first for _, part in parts if (first := _first_of(part)) is not None), None)
+
+
 def _names(estimator: Any) -> Array:
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        names = [f"x{k}" for k in range(estimator.n_features_in_)]
+        names = [f"x{k}" for k in range(getattr(estimator, "n_features_in_", 0))]  # none for text
     return np.asarray(names, dtype=object)

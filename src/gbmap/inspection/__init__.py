@@ -6,5 +6,16 @@ the prediction itself (for classes, the log-odds).
 
 from gbmap.inspection.attribution import Attribution, attributions
 from gbmap.inspection.explanation import Explanation, explain
+from gbmap.inspection.interaction import Interactions, interactions
+from gbmap.inspection.subspace import ActiveSubspace, active_subspace
 
-__all__ = ["Attribution", "Explanation", "attributions", "explain"]
+__all__ = [
+    "ActiveSubspace",
+    "Attribution",
+    "Explanation",
+    "Interactions",
+    "active_subspace",
+    "attributions",
+    "explain",
+    "interactions",
+]

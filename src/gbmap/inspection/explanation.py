@@ -170,16 +170,10 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
     if probability:
         value, gradient = _probabilities(subject, subject.full_score(X), gradient)
     inputs = dense(inputs)
-    deviations = inputs - subject.model.mean_
-    if columns.is_plain:
-        coefficients = gradient
-    else:
-        # A number moves its input by the slope of the scaling, a category from the average row to itself; the
-        # marks of missing values of a numeric column do not move with it.
-        moves = np.where(columns.is_number[columns.source], 0.0, deviations)
-        moves = np.where(columns.kind == "number", columns.slope, moves)
-        coefficients = columns.collect(moves[:, :, None] * gradient)
-    contributions = columns.collect(deviations[:, :, None] * gradient)
+    coefficients = gradient
+    if not columns.is_plain:
+        coefficients = columns.collect(subject.moves(inputs)[:, :, None] * gradient)
+    contributions = columns.collect((inputs - subject.model.mean_)[:, :, None] * gradient)
     given = columns.numbers(inputs)
     if standardized:
         scale = subject.column_scale

@@ -1,0 +1,171 @@
+"""The directions in which h = f - f_0 varies: the active subspace, in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._subject import Subject, dense
+from gbmap.inspection._results import need
+from gbmap.plots import CurveDisplay
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ActiveSubspace:
+    """Directions of the inputs, ordered by the mean squared slope of h along them.
+
+    Attributes
+    ----------
+    shares : array of shape (r,)
+        The share of the mean squared slope that each direction explains; they add up to one.
+        r is the smaller of the numbers of inputs and learners.
+    directions : array of shape (r, q)
+        Orthonormal, in standard deviations of the q inputs of the model.
+    effective_dimension : float
+        (sum of the shares)^2 / sum of their squares: 1 if h varies along one direction only, r if
+        along r directions alike.
+    feature_names : array of shape (q,)
+        The inputs of the model: columns, and through a pipeline the categories of one-hot ones.
+    model : object
+        The model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import active_subspace
+    >>> X = np.random.default_rng(0).normal(size=(500, 4))
+    >>> model = GBMAPRegressor(n_components=6, random_state=0).fit(X, abs(X[:, 0] + X[:, 1]))
+    >>> subspace = active_subspace(model, X)
+    >>> bool(subspace.shares[0] > 0.98), subspace.effective_dimension < 1.1
+    (True, True)
+    >>> subspace.transform(X, 2).shape
+    (500, 2)
+    """
+
+    shares: Array
+    directions: Array
+    effective_dimension: float
+    feature_names: Array
+    model: Any
+
+    def transform(self, X: Any, n_components: int = 2) -> Array:
+        """Return the view of rows along the first directions: the best linear map for h.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+        n_components : int, default=2
+
+        Returns
+        -------
+        view : array of shape (n, n_components)
+            In standard deviations, zero at the training means.
+        """
+        if not 1 <= n_components <= len(self.directions):
+            raise ValueError(
+                f"n_components must be between 1 and {len(self.directions)}, the number of directions, "
+                f"got {n_components}."
+            )
+        subject = Subject.of(self.model)
+        mean, scale = subject.model.mean_, subject.model.scale_
+        directions = self.directions[:n_components].T
+        return subject.map(lambda rows: ((rows - mean) / scale) @ directions, subject.read(X), n_components)
+
+    def to_frame(self) -> Any:
+        """Return the directions as a pandas frame, a row each, with a column "share" at the end.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        pd = need("pandas", "data")
+        index = pd.RangeIndex(1, len(self.shares) + 1, name="direction")
+        frame = pd.DataFrame(self.directions, index=index, columns=list(self.feature_names))
+        return frame.assign(share=self.shares)
+
+    def plot(self, ax: Any = None) -> CurveDisplay:
+        """Draw the share of the mean squared slope within the first 1, 2, ... directions.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CurveDisplay
+        """
+        return CurveDisplay(
+            np.arange(1, len(self.shares) + 1),
+            {"cumulative": np.cumsum(self.shares)},
+            x_label="directions",
+            y_label="share of the mean squared slope",
+        ).plot(ax=ax)
+
+
+def active_subspace(model: Any, X: Any) -> ActiveSubspace:
+    """Return the directions along which h = f - f_0 varies most over the rows of X.
+
+    These are the eigenvectors of the mean of (grad h)(grad h)', which is W' diag(b) E[s s'] diag(b) W with s
+    the slopes of the learners: nothing is differenced or sampled. Columns count in standard deviations;
+    several outputs, each in standard deviations of its target, are added.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Directions are those of the model's inputs, after the preprocessing.
+    X : array-like or sparse matrix of shape (n, p)
+        The rows to average over.
+
+    Returns
+    -------
+    subspace : ActiveSubspace
+
+    References
+    ----------
+    Constantine, Dow, Wang. Active Subspace Methods in Theory and Practice. SIAM J. Sci. Comput. 2014.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import active_subspace
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GBMAPRegressor(n_components=4, random_state=0).fit(X, y)
+    >>> active_subspace(model, X).directions.shape
+    (4, 10)
+    """
+    subject = Subject.of(model)
+    inputs, ensemble = subject.read(X), subject.ensemble
+    n, n_learners = inputs.shape[0], len(ensemble)
+    moments = np.zeros((n_learners, n_learners))
+    chunk = max(1, (1 << 22) // max(inputs.shape[1], n_learners))
+    for start in range(0, n, chunk):
+        slopes = ensemble.slopes(dense(inputs[start : start + chunk]))
+        moments += slopes.T @ slopes
+    weights = (
+        ensemble.weights * subject.model.scale_ / subject.model._target_deviation[ensemble.outputs, None]
+    )
+    moments *= (ensemble.outputs[:, None] == ensemble.outputs) / n
+    # The eigenvectors of W'AW with A = R'R are the right singular vectors of RW.
+    eigenvalues, vectors = np.linalg.eigh(moments)
+    root = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T
+    _, singular, directions = np.linalg.svd(root @ weights, full_matrices=False)
+    power = singular**2
+    total = power.sum()
+    if total == 0:
+        raise ValueError("model must depend on X, but all of its learners are constant; refit it.")
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    return ActiveSubspace(
+        shares=power / total,
+        directions=directions * np.sign(largest),  # the sign of a direction means nothing
+        effective_dimension=float(total**2 / (power**2).sum()),
+        feature_names=subject.input_names,
+        model=model,
+    )
