@@ -651,3 +651,19 @@ def test_text_columns_of_a_frame_are_named(library, data):
     frame = frames.DataFrame({"size": X[:, 0], "colour": ["red", "blue"] * 40})
     with pytest.raises(ValueError, match=r"X must be numeric, but its columns \['colour'\].*OneHotEncoder"):
         make(GBMAPRegressor).fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "message"),
+    [
+        (
+            GBMAPClassifier(2),
+            ["a", None] * 10,
+            "y must hold labels of one kind, got NoneType and str; leave out",
+        ),
+        (GBMAPRegressor(2), ["a", "b"] * 10, "y must hold numbers, got such as .*use GBMAPClassifier"),
+    ],
+)
+def test_labels_that_cannot_be_targets_are_named(estimator, y, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(np.zeros((20, 2)), y)

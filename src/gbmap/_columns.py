@@ -125,7 +125,7 @@ class Columns:
         A category counts as one, a column without inputs as zero.
         """
         if self.is_plain:
-            return of_inputs
+            return of_inputs.copy()
         values = np.where(self.is_used & ~self.is_number, 1.0, 0.0)
         out = np.broadcast_to(values, (len(of_inputs), len(values))).copy()
         for k in np.flatnonzero((self.kind == "number") & (self.slope != 0)):
@@ -240,8 +240,8 @@ def _(step: MissingIndicator, columns: Columns) -> Columns:
 
 @trace.register
 def _(step: SimpleImputer, columns: Columns) -> Columns:
-    # Columns without any value are dropped, unless asked for; `statistics_` holds objects for text.
-    empty = np.array([isinstance(value, float) and np.isnan(value) for value in step.statistics_])
+    # Columns without any value, those with a statistic of NaN, are dropped unless asked for.
+    empty = np.array([value != value for value in step.statistics_], dtype=bool)
     kept = columns if step.keep_empty_features else columns.take(~empty)
     return join([kept, trace(step.indicator_, columns)], columns) if step.add_indicator else kept
 

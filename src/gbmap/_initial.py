@@ -43,14 +43,18 @@ def initial_score(init: Any, X: Any, n_outputs: int, classes: Array | None) -> A
 
 
 def _class_score(init: Any, X: Any, classes: Array) -> Array:
-    """Return the log-odds of the second of two classes, or of each of several against the rest."""
     if not np.array_equal(init.classes_, classes):
         raise ValueError(
             f"init must have been fitted to the same classes as y, {list(classes)}, "
             f"but its classes_ are {list(init.classes_)}."
         )
-    if hasattr(init, "predict_proba"):
-        p = np.clip(np.asarray(init.predict_proba(X), dtype=np.float64), _CLIP, 1 - _CLIP)
+    return class_score(init, X)
+
+
+def class_score(classifier: Any, X: Any) -> Array:
+    """Return the log-odds of the second of two classes, or of each of several against the rest."""
+    if hasattr(classifier, "predict_proba"):
+        p = np.clip(np.asarray(classifier.predict_proba(X), dtype=np.float64), _CLIP, 1 - _CLIP)
         score: Array = np.log(p / (1 - p))
-        return score[:, 1] if len(classes) == 2 else score
-    return np.asarray(init.decision_function(X), dtype=np.float64)
+        return score[:, 1] if len(classifier.classes_) == 2 else score
+    return np.asarray(classifier.decision_function(X), dtype=np.float64)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_y, check_is_fitted
 
-from gbmap._base import BaseGBMAP
+from gbmap._base import BaseGBMAP, _frame_or
 from gbmap._columns import Columns, trace
 from gbmap._core.ensemble import Ensemble
 from gbmap._rows import map_rows
@@ -37,7 +38,8 @@ def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
         return gbmap_of(model[0])
     if not isinstance(model, BaseGBMAP):
         raise TypeError(
-            f"model must be a fitted GBMAP, or a pipeline or search that ends in one; got {type(model).__name__}."
+            "model must be a fitted GBMAP, or a pipeline or search that ends in one; "
+            f"got {type(model).__name__}."
         )
     check_is_fitted(model)
     return model, None
@@ -54,23 +56,27 @@ class Subject:
 
     model: BaseGBMAP
     preprocessing: Pipeline | None
-    columns: Columns
 
     @classmethod
     def of(cls, model: Any) -> Subject:
         """Return the subject that a fitted GBMAP, pipeline or search is."""
-        gbmap, preprocessing = gbmap_of(model)
-        first = _first_of(preprocessing)
-        columns = Columns.plain(_names(gbmap if first is None else first))
-        if preprocessing is not None:
-            columns = trace(preprocessing, columns)
-            if len(columns.source) != gbmap.n_features_in_:
-                raise ValueError(
-                    f"only {len(columns.source)} of the preprocessing's {gbmap.n_features_in_} outputs "
-                    "could be followed back to the columns of X; pass pipeline[-1] as the model and "
-                    "pipeline[:-1].transform(X) as X."
-                )
-        return cls(gbmap, preprocessing, columns)
+        return cls(*gbmap_of(model))
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Where the inputs come from; an error if the preprocessing cannot be followed back."""
+        first = _first_of(self.preprocessing)
+        columns = Columns.plain(_names(self.model if first is None else first))
+        if self.preprocessing is None:
+            return columns
+        columns = trace(self.preprocessing, columns)
+        if len(columns.source) != self.model.n_features_in_:
+            raise ValueError(
+                f"only {len(columns.source)} of the preprocessing's {self.model.n_features_in_} outputs could "
+                "be followed back to the columns of X; pass pipeline[-1] as the model and "
+                "pipeline[:-1].transform(X) as X."
+            )
+        return columns
 
     @property
     def ensemble(self) -> Ensemble:
@@ -150,6 +156,44 @@ class Subject:
         """Return f = f_0 + h of the user's rows, of shape (n, K)."""
         return self.model._scores(self._preprocessed(X))
 
+    def initial_score(self, X: Any) -> Array:
+        """Return f_0 of the user's rows, of shape (n, K); zeros without an initial model."""
+        given, n_outputs = self._preprocessed(X), self.ensemble.n_outputs
+        inputs = self.model._validate(given)
+        f_0 = self.model._f_0(_frame_or(inputs, given), n_outputs)
+        return np.broadcast_to(f_0, (inputs.shape[0], n_outputs))
+
+    def staged_scores(self, X: Any) -> Iterator[Array]:
+        """Yield f of the user's rows after 1, 2, ... stages."""
+        return self.model._staged_scores(self._preprocessed(X))
+
+    def read_targets(self, y: Any, n_rows: int, name: str = "y") -> Array:
+        """Return y as the model's targets, of shape (n, K): numbers, or -1 and +1 for classes."""
+        model, n_outputs = self.model, self.ensemble.n_outputs
+        targets = model._read_targets(_check_y(y, estimator=model, **model._y_rules), name, fitting=False)
+        if len(targets) != n_rows:
+            raise ValueError(f"{name} must have as many rows as X, {n_rows}, got {len(targets)}.")
+        if targets.shape[1] != n_outputs:
+            raise ValueError(
+                f"{name} must have as many targets as in the fit, {n_outputs}, got {targets.shape[1]}."
+            )
+        return targets
+
+    @property
+    def target_unit(self) -> Array:
+        """The spread of y - f_0 that the fit divided by, of shape (K,); ones if it did not."""
+        deviation: Array = self.model._target_deviation
+        return deviation if self.model.standardize else np.ones_like(deviation)
+
+    def row_losses(self, targets: Array, score: Array) -> Array:
+        """Return the loss of each row and output, in the units of y, of shape (n, K).
+
+        The loss counts in standard units, as in the fit: what Huber's loss calls small depends on it.
+        """
+        loss, unit = self.model._make_loss(), self.target_unit
+        losses: Array = unit**loss.degree * loss.value(targets / unit, score / unit)
+        return losses
+
     def _preprocessed(self, X: Any) -> Any:
         return X if self.preprocessing is None else self.preprocessing.transform(X)
 
@@ -180,7 +224,7 @@ def dense(rows: Any) -> Array:
 
 
 def _first_of(step: Any) -> Any:
-    """Return the estimator of a step that met the user's columns, or None if all of it passes them through."""
+    """Return the estimator in a step that met the user's columns, or None if all of it passes them on."""
     if not isinstance(step, Pipeline | FeatureUnion):
         return None if step is None or isinstance(step, str) else step
     parts = step.steps if isinstance(step, Pipeline) else step.transformer_list

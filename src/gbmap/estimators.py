@@ -230,6 +230,10 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
                 stacklevel=5,
             )
             y = y[:, 0]
+        if y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{name} must hold numbers, got such as {y.flat[0]!r}; for classes use GBMAPClassifier."
+            )
         largest = float(np.abs(y).max())
         if largest > _LARGEST:
             raise ValueError(
@@ -477,6 +481,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         ]()
 
     def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
+        _refuse_mixed_labels(y, name)
         if fitting:
             check_classification_targets(y)
             self.classes_ = np.unique(y)
@@ -514,3 +519,10 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
 
     def _strata(self, y: Array) -> Array | None:
         return y
+
+
+def _refuse_mixed_labels(y: Array, name: str) -> None:
+    kinds = {str if isinstance(label, str) else type(label) for label in y} if y.dtype == object else set()
+    if str in kinds and len(kinds) > 1:
+        names = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"{name} must hold labels of one kind, got {names}; leave out rows without a label.")

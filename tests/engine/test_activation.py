@@ -1,4 +1,4 @@
-"""Softplus and sigmoid against mpmath, and their in-place form against the definition."""
+"""Softplus, its slope and its secant against mpmath, and their in-place form against the definition."""
 
 import mpmath
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gbmap._core.activation import ACTIVATIONS, Identity, Softplus, sigmoid, softplus
+from gbmap._core.activation import ACTIVATIONS, Identity, Softplus, secant, sigmoid, softplus
 
 SIZES = [
     0.0,
@@ -80,6 +80,43 @@ def test_softplus_broadcasts_over_beta():
     z, beta = np.array([[-1.0], [2.0]]), np.array([0.5, 1.0, 8.0])
     expected = [[softplus(np.array([each]), b)[0] for b in beta] for each in z[:, 0]]
     np.testing.assert_array_equal(softplus(z, beta), expected)
+
+
+GAPS = [0.0, 5e-324, 1e-310, 1e-200, 1e-16, 1e-8, 1e-3, 0.5, 0.999, 1.0, 1.001, 3.0, 40.0, 800.0, 1e9]
+
+
+@pytest.mark.parametrize("gap", [*GAPS, *(-each for each in GAPS)])
+def test_secant_has_all_digits_for_near_and_far_points_in_both_tails(gap):
+    other = T + gap
+    with np.errstate(all="raise", under="ignore"):
+        value = secant(T, other, 1.0)
+    with mpmath.workdps(700):  # enough for gaps of 1e-310 between points of size 1e4
+        t, u = ([mpmath.mpf(float(each)) for each in points] for points in (T, other))
+        g = [[mpmath.log1p(mpmath.exp(each)) for each in points] for points in (t, u)]
+        pairs = zip(t, u, *g)
+        exact_secant = [
+            float((a - b) / (x - y)) if x != y else float(1 / (1 + mpmath.exp(-x))) for x, y, a, b in pairs
+        ]
+    np.testing.assert_allclose(value, exact_secant, rtol=1e-14, atol=1e-300)
+
+
+@given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-2, 1e2))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_secant_lies_between_the_slopes_and_does_not_depend_on_the_order(z, other, beta):
+    z, other = np.array([z]), np.array([other])
+    value = secant(z, other, beta)
+    np.testing.assert_array_equal(value, secant(other, z, beta))
+    slopes = np.sort([sigmoid(beta * z), sigmoid(beta * other)], axis=0)
+    assert (slopes[0] * (1 - 1e-14) <= value).all()
+    assert (value <= slopes[1] * (1 + 1e-14)).all()
+
+
+def test_secant_broadcasts_over_points_and_beta():
+    z, other, beta = np.array([[[-1.0]], [[2.0]]]), np.array([[0.5], [2.0], [7.0]]), np.array([0.5, 8.0])
+    value = secant(z, other, beta)
+    assert value.shape == (2, 3, 2)
+    for i, j, k in np.ndindex(value.shape):
+        assert value[i, j, k] == secant(z[i, 0], other[j], beta[k])[0]
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e9))

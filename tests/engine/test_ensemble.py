@@ -185,3 +185,70 @@ def test_steep_learners_far_out_stay_finite():
     X = np.array([[-1e6], [0.0], [1e6]])
     np.testing.assert_allclose(ensemble.score(X), [[0.0], [-np.log(2) / 1e4], [-1e10]])
     np.testing.assert_allclose(ensemble.gradient(X)[:, :, 0], [[0.0], [-5e3], [-1e4]])
+
+
+@ACTIVATIONS
+@given(seed=SEEDS)
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_slopes_and_curvatures_are_derivatives_along_each_learners_weights(activation, seed):
+    rng, h = np.random.default_rng(seed), 1e-3
+    ensemble = random_ensemble(rng, activation=activation)
+    X = rng.normal(0, 5, (6, 4))
+    slopes, curvatures = ensemble.slopes(X), ensemble.curvatures(X)
+    assert slopes.shape == curvatures.shape == (6, 6)
+    for j, w in enumerate(ensemble.weights):
+        step = h * w / (w @ w) / ensemble.beta[j]  # moves z by h / beta
+        below, above = (ensemble.embed(X + k * step)[:, j] for k in (-1, 1))
+        unit = h / ensemble.beta[j]
+        rounding = 1e-14 * np.abs(ensemble.embed(X)).max()
+        np.testing.assert_allclose(slopes[:, j], (above - below) / (2 * unit), atol=1e-6 + rounding / unit)
+        slope_rise = ensemble.slopes(X + step)[:, j] - ensemble.slopes(X - step)[:, j]
+        np.testing.assert_allclose(curvatures[:, j] / ensemble.beta[j], slope_rise / (2 * h), atol=1e-6)
+
+
+def test_curvatures_are_even_in_z_to_the_last_digits_of_both_tails():
+    units = Units(np.zeros(1), np.ones(1), np.zeros(1), np.ones(1), np.zeros(1))
+    ensemble = Ensemble.empty(1, 1, "softplus", units.center).append(np.array([0.0, 1, 0]), -1, 2.0, 0, units)
+    z = np.array([[0.0], [0.5], [3.0], [20.0], [300.0]])
+    curvature = ensemble.curvatures(z)
+    np.testing.assert_array_equal(curvature, ensemble.curvatures(-z))
+    np.testing.assert_allclose(curvature, -2 / (2 * np.cosh(z)) ** 2, rtol=1e-13)
+
+
+@ACTIVATIONS
+@pytest.mark.parametrize("center", [False, True])
+@given(seed=SEEDS)
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_secants_lead_from_the_embedding_of_a_baseline_to_that_of_a_row(activation, center, seed):
+    rng = np.random.default_rng(seed)
+    ensemble = random_ensemble(rng, activation=activation, units=random_units(rng, 4, 2, center))
+    X, baseline = rng.normal(0, 5, (5, 4)), rng.normal(0, 5, (3, 4))
+    secants = ensemble.secants(X, baseline)
+    assert secants.shape == (5, 3, 6)
+    gap = ensemble.project(X)[:, None] - ensemble.project(baseline)
+    expected = ensemble.embed(X)[:, None] - ensemble.embed(baseline)
+    np.testing.assert_allclose(secants * gap, expected, rtol=1e-10, atol=1e-10)
+    same = ensemble.secants(X, X)[np.arange(5), np.arange(5)]
+    np.testing.assert_array_equal(same, ensemble.slopes(X))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_pull_back_sums_weights_over_the_learners_of_each_output(n_outputs):
+    rng = np.random.default_rng(0)
+    ensemble = random_ensemble(rng, n_outputs=n_outputs)
+    slopes = rng.standard_normal((5, len(ensemble)))
+    expected = np.zeros((5, 4, n_outputs))
+    for j, output in enumerate(ensemble.outputs):
+        expected[:, :, output] += slopes[:, [j]] * ensemble.weights[j]
+    np.testing.assert_allclose(ensemble.pull_back(slopes), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_sparse_rows_have_the_slopes_secants_and_curvatures_of_dense_ones():
+    rng = np.random.default_rng(0)
+    ensemble = random_ensemble(rng)
+    X = rng.standard_normal((20, 4)) * (rng.random((20, 4)) < 0.4)
+    sparse = scipy.sparse.csr_array(X)
+    for member in ("slopes", "curvatures"):
+        found, expected = getattr(ensemble, member)(sparse), getattr(ensemble, member)(X)
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(ensemble.secants(sparse, X[:2]), ensemble.secants(X, X[:2]), rtol=1e-11)

@@ -44,7 +44,7 @@ def secant(z: Array, other: Array, beta: Array | float) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.where(near, -np.log1p(slope * np.expm1(-np.minimum(gap, 1))), 0.0)
         np.copyto(difference, np.abs(softplus(t, 1.0) - softplus(u, 1.0)), where=~near)
-        value: Array = np.where(gap > 0, difference / gap, slope)
+        value: Array = np.where(gap > 1e-300, difference / gap, slope)
     return value
 
 

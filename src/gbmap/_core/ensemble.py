@@ -77,7 +77,7 @@ class Ensemble:
         """Return M, the number of learners."""
         return len(self.signs)
 
-    def __getitem__(self, which: slice) -> Ensemble:
+    def __getitem__(self, which: slice | Array) -> Ensemble:
         """Return the ensemble of some of the learners."""
         return replace(
             self,
@@ -157,8 +157,8 @@ class Ensemble:
         z = self.project(X)
         if self.activation == "identity":
             return np.zeros_like(z)
-        slope = sigmoid(self.beta * z)
-        curvature: Array = self.signs * self.beta * slope * (1 - slope)
+        t = self.beta * z
+        curvature: Array = self.signs * self.beta * sigmoid(t) * sigmoid(-t)
         return curvature
 
     def secants(self, X: Any, baseline: Any) -> Array:

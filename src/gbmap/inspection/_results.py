@@ -42,7 +42,9 @@ def rows_frame(
         table = np.moveaxis(values, 1, 2).reshape(n * values.shape[2], values.shape[1])
         further = {name: column.reshape(-1) for name, column in last.items()}
     frame = pd.DataFrame(table, index=index, columns=list(feature_names))
-    return frame.assign(**further)
+    for name, column in further.items():
+        frame.insert(frame.shape[1], name, column, allow_duplicates=True)  # a feature may have that name
+    return frame
 
 
 def one_row(values: Array, row: int, output: Any, output_names: Array | None) -> Array:
@@ -51,6 +53,8 @@ def one_row(values: Array, row: int, output: Any, output_names: Array | None) ->
         raise ValueError(f"row must be below {len(values)}, the number of rows explained, got {row}.")
     chosen: Array = values[row]
     if output_names is None:
+        if output is not None:
+            raise ValueError(f"output must be None for a model with one output, got {output!r}.")
         return chosen
     matches = np.flatnonzero([name == output for name in output_names])
     if len(matches) != 1:

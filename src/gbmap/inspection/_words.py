@@ -1,37 +1,166 @@
-"""A learner's half-space in words: its largest weights, named, in the user's units."""
+"""A learner's half-space in words: a few terms, named, in the user's units."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from gbmap._subject import Subject
+from gbmap._columns import Columns
+from gbmap._subject import Subject, dense
+
+Array = NDArray[Any]
+
+# Terms of less than this share of the largest, in standard deviations, are not worth a reader's time.
+_WORTH_SAYING = 0.05
+_SAMPLE_NUMBERS = 1 << 20  # in the rows that words are fitted to: 8 MB
 
 
-def half_space(subject: Subject, learner: int, *, n_terms: int = 3, active: bool = True) -> str:
+def half_space(
+    subject: Subject, learner: int, *, n_terms: int = 3, active: bool = True, rows: Array | None = None
+) -> str:
     """Return the half-space on which a learner is active (or not), such as "income - 0.3 age > 20".
 
     The terms are the inputs of the largest weight in standard deviations, with the other inputs at their
-    training means, divided by the size of the first one's coefficient.
+    training means; with `rows` of `standard_rows`, those that best tell there where the learner is active.
+    It is "everywhere" or "nowhere" for a learner without weights, and for the identity activation, whose
+    learners are active everywhere.
     """
-    ensemble, columns, model = subject.ensemble, subject.columns, subject.model
-    weights = ensemble.weights[learner]
-    order = np.argsort(-np.abs(weights * model.scale_), kind="stable")
-    kept = [k for k in order[:n_terms] if weights[k] != 0 and columns.slope[k] != 0]
-    rest = np.setdiff1d(np.arange(len(weights)), kept)
-    constant = (
-        ensemble.offsets[learner] + weights[rest] @ model.mean_[rest] + weights[kept] @ columns.offset[kept]
-    )
-    if not kept:
-        return "everywhere" if (constant > 0) == active else "nowhere"
-    coefficients = weights[kept] * columns.slope[kept]
-    unit = abs(coefficients[0])
-    names = subject.input_names
-    terms = [_term(c / unit, names[k], first=k == kept[0]) for c, k in zip(coefficients, kept)]
-    return f"{' '.join(terms)} {'>' if active else '<='} {-constant / unit + 0.0:.3g}"
+    return HalfSpace.of(subject, learner, rows, n_terms=n_terms).words(active=active)
+
+
+@dataclass(frozen=True)
+class HalfSpace:
+    """A learner's half-space as it is written: sum_k coefficient_k * value_k > threshold, or < threshold.
+
+    A value is that of the user's column, or for a category or a mark of missing values 1 or 0. The numbers
+    are rounded as they are written, so that what is measured of the words holds for the words.
+
+    Attributes
+    ----------
+    inputs : integer array of shape (k,)
+        The inputs of the terms.
+    columns : Columns
+        Those of the terms.
+    names : array of shape (k,)
+    coefficients : array of shape (k,)
+        The first is one.
+    threshold : float
+        Infinite, of either sign, for a half-space without terms.
+    is_above : bool
+        Whether the learner is active above the threshold, or below it.
+    """
+
+    inputs: NDArray[np.intp]
+    columns: Columns
+    names: Array
+    coefficients: Array
+    threshold: float
+    is_above: bool
+
+    @classmethod
+    def of(cls, subject: Subject, learner: int, rows: Array | None = None, *, n_terms: int = 3) -> HalfSpace:
+        """Return the half-space on which a learner is active, in at most so many terms.
+
+        Parameters
+        ----------
+        subject : Subject
+        learner : int
+        rows : array of shape (n, q), default=None
+            Standard rows on which the terms are to follow w . x + c, so that one column may stand
+            for others that go with it. Without rows columns count as independent.
+        n_terms : int, default=3
+        """
+        ensemble, mean, scale = subject.ensemble, subject.model.mean_, subject.model.scale_
+        weights = ensemble.weights[learner]
+        at_mean = ensemble.offsets[learner] + weights @ mean
+        rows = np.empty((0, len(weights))) if rows is None else rows
+        usable = (subject.columns.slope != 0) & (ensemble.activation != "identity")
+        kept, slopes = _terms(weights * scale, usable, rows, n_terms)
+        columns, names = subject.columns.take(kept), subject.input_names[kept]
+        if len(kept) == 0:
+            is_everywhere = ensemble.activation == "identity" or at_mean > 0
+            return cls(kept, columns, names, slopes, -np.inf if is_everywhere else np.inf, True)
+        slopes = slopes / scale[kept] * columns.slope
+        coefficients = np.array([float(f"{c:.2g}") for c in slopes / slopes[0]])
+        threshold = coefficients @ ((mean[kept] - columns.offset) / columns.slope) - at_mean / slopes[0]
+        spread = scale[kept[0]] / abs(columns.slope[0])
+        return cls(kept, columns, names, coefficients, _rounded(threshold, spread), bool(slopes[0] > 0))
+
+    def holds(self, inputs: Any) -> Array:
+        """Return whether each row of the GBMAP's inputs, (n, q), lies in the half-space as written."""
+        values = (dense(inputs[:, self.inputs]) - self.columns.offset) / self.columns.slope
+        is_active: Array = self._is_active(values @ self.coefficients)
+        return is_active
+
+    def words(self, *, active: bool = True) -> str:
+        """Return the half-space, or if not `active` its complement, as a short text."""
+        if len(self.inputs) == 0 or (len(self.inputs) == 1 and self.columns.kind[0] != "number"):
+            return self._of_two_values(active)
+        named = zip(self.coefficients, self.names)
+        terms = [_term(coefficient, name, first=i == 0) for i, (coefficient, name) in enumerate(named)]
+        sign = {(True, True): ">", (True, False): "<=", (False, True): "<", (False, False): ">="}
+        return f"{' '.join(terms)} {sign[self.is_above, active]} {self.threshold:.15g}"
+
+    def _of_two_values(self, active: bool) -> str:
+        """Return the words for no term, or for one that is 1 or 0, such as "city=Oslo" or "not city=Oslo"."""
+        at_zero, at_one = (bool(self._is_active(value)) == active for value in (0.0, 1.0))
+        if at_zero == at_one:
+            return "everywhere" if at_zero else "nowhere"
+        return f"{'' if at_one else 'not '}{self.names[0]}"
+
+    def _is_active(self, value: Any) -> Any:
+        return value > self.threshold if self.is_above else value < self.threshold
+
+
+def standard_rows(subject: Subject, inputs: Any) -> Array:
+    """Return some of the inputs, drawn at random but the same each time, in standard units."""
+    n, q = inputs.shape
+    n_rows = min(n, max(1, _SAMPLE_NUMBERS // q))
+    chosen = np.sort(np.random.default_rng(0).choice(n, n_rows, replace=False))
+    rows: Array = (dense(inputs[chosen]) - subject.model.mean_) / subject.model.scale_
+    return rows
+
+
+def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[NDArray[np.intp], Array]:
+    """Return a few of the inputs, and coefficients with which they follow w . x over standard rows.
+
+    Orthogonal matching pursuit on the covariance of the rows, to which as many rows as there are columns
+    are added that know nothing of each other: a few rows say little about how columns go together.
+    """
+    q = len(weights)
+
+    def covary(direction: Array) -> Array:
+        covariance: Array = (rows.T @ (rows @ direction) + q * direction) / (len(rows) + q)
+        return covariance
+
+    variance = (np.square(rows).sum(axis=0) + q) / (len(rows) + q)
+    size = np.abs(weights) * usable
+    usable = (size > 0) & (size >= _WORTH_SAYING * size.max())
+    kept, of_kept = list[int](), np.empty((0, q))
+    coefficients: Array = np.empty(0)
+    target = left = covary(weights)
+    while len(kept) < n_terms:
+        explains = np.where(usable, left**2 / variance, 0.0)
+        best = int(np.argmax(explains))
+        if explains[best] <= _WORTH_SAYING**2 * (weights @ target):
+            break
+        kept.append(best)
+        of_kept = np.vstack([of_kept, covary(np.eye(1, q, best)[0])])
+        coefficients = np.linalg.solve(of_kept[:, kept], target[kept])
+        left = target - coefficients @ of_kept
+    order = np.argsort(-np.abs(coefficients), kind="stable")
+    return np.array(kept, dtype=np.intp)[order], coefficients[order]
+
+
+def _rounded(value: float, spread: float) -> float:
+    """Return a number to within a hundredth of a spread."""
+    return round(float(value), 2 - int(np.floor(np.log10(spread)))) + 0.0
 
 
 def _term(coefficient: float, name: str, *, first: bool) -> str:
-    sign = "-" if coefficient < 0 else "" if first else "+"
-    size = f"{abs(coefficient):.2g}"
-    factor = "" if size == "1" else f"{size} "
-    return f"{sign}{'' if first else ' '}{factor}{name}"
+    sign = "- " if coefficient < 0 else "" if first else "+ "
+    factor = "" if abs(coefficient) == 1 else f"{abs(coefficient):.15g} "
+    return f"{sign}{factor}{name}"

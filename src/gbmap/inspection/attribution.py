@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
@@ -32,7 +35,8 @@ class Attribution:
         h of the baseline, or its mean over a background set: ``base_values + values.sum(axis=1)``
         is h of the rows.
     inputs : array of shape (n, p)
-        The values of the features, filled in where missing; one for a category.
+        The values of the features, filled in where missing; one for a category, zero for a column
+        that the pipeline drops.
     feature_names : array of shape (p,)
     output_names : array of shape (K,) or None
         Classes, or numbers of targets; None for one output.
@@ -118,9 +122,9 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
         lists the steps that it may have.
     X : array-like or sparse matrix of shape (n, p)
         The rows.
-    baseline : array-like of shape (p,), (1, p) or (B, p)
-        What to compare with, in the columns of X: one row, or a background set, over which the
-        shares are averaged (the time grows with its size).
+    baseline : array-like or sparse matrix of shape (p,), (1, p) or (B, p)
+        What to compare with, in the columns of X: one row (of a frame, a Series too), or a background
+        set, over which the shares are averaged (the time grows with its size).
 
     Returns
     -------
@@ -147,7 +151,7 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     True
     """
     subject = Subject.of(model)
-    inputs, background = subject.read(X), dense(subject.read(_as_rows(baseline)))
+    inputs, background = subject.read(X), _read_baseline(subject, baseline, X)
     n, q = inputs.shape
     ensemble = subject.ensemble
     function = _from_one if len(background) == 1 else _from_many
@@ -166,13 +170,37 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     )
 
 
-def _as_rows(baseline: Any) -> Any:
-    """Return a baseline of one row as a table of one row."""
+def _read_baseline(subject: Subject, baseline: Any, X: Any) -> Array:
+    try:
+        return dense(subject.read(_as_rows(baseline, X)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"baseline must hold rows like those of X: {error}") from error
+
+
+def _as_rows(baseline: Any, X: Any) -> Any:
+    """Return a baseline of one row as a table of one row, with the columns of X if it has none of its own."""
     if hasattr(baseline, "columns"):
         return baseline
-    if hasattr(baseline, "to_frame") and hasattr(baseline, "index"):  # one row of a pandas frame
-        return baseline.to_frame().T.infer_objects()
-    return np.atleast_2d(baseline)
+    if scipy.sparse.issparse(baseline):
+        return baseline.reshape(-1, baseline.shape[-1])
+    rows = np.atleast_2d(np.asarray(baseline))
+    if not hasattr(X, "columns"):
+        return rows
+    if hasattr(baseline, "to_frame") and hasattr(baseline, "index"):
+        return _row_of_frame(baseline, X)
+    if rows.shape[1] != len(X.columns):
+        raise ValueError(f"it has {rows.shape[1]} columns, X has {len(X.columns)}.")
+    return nw.from_numpy(rows, list(X.columns), backend=nw.get_native_namespace(X)).to_native()
+
+
+def _row_of_frame(row: Any, X: Any) -> Any:
+    """Return a row of a pandas frame, a Series, as a frame of one row with types like those of X."""
+    frame = row.to_frame().T.infer_objects()
+    if not hasattr(X, "select_dtypes"):
+        return frame
+    # A missing text alone in its column would pass for a number.
+    others = frame.columns.intersection(X.select_dtypes(exclude=["number", "bool"]).columns)
+    return frame.astype(dict.fromkeys(others, object))
 
 
 def _from_one(ensemble: Ensemble, X: Array, baseline: Array) -> Array:
@@ -182,7 +210,14 @@ def _from_one(ensemble: Ensemble, X: Array, baseline: Array) -> Array:
 
 
 def _from_many(ensemble: Ensemble, X: Array, background: Array) -> Array:
-    """Return the mean of `_from_one` over the rows of a background, of shape (n, q, K).
+    """Return the mean of `_from_one` over the rows of a background, of shape (n, q, K)."""
+    size = max(1, _WORK_NUMBERS // len(ensemble))
+    parts = (background[start : start + size] for start in range(0, len(background), size))
+    return reduce(np.add, (len(part) / len(background) * _from_part(ensemble, X, part) for part in parts))
+
+
+def _from_part(ensemble: Ensemble, X: Array, background: Array) -> Array:
+    """Return `_from_many` of a background of a bounded size.
 
     With s_irj the mean slope of learner j between rows i and r, the mean over r of
     (x_ik - x'_rk) s_irj is x_ik mean_r s_irj - mean_r s_irj x'_rk, a product of matrices.

@@ -36,7 +36,8 @@ class Explanation:
         at the training means.
     inputs : array of shape (n, p)
         What the coefficients multiply: the value of a feature, filled in where it was missing, in
-        standard deviations from the mean if `standardized`; one for a category.
+        standard deviations from the mean if `standardized`; one for a category, zero for a column that
+        the pipeline drops.
     feature_names : array of shape (p,)
     output_names : array of shape (K,) or None
         Classes, or numbers of targets; None for one output.

@@ -24,5 +24,6 @@ def axes(ax: Any, size: tuple[float, float]) -> Any:
 
 def shorten(name: Any, length: int = 40) -> str:
     """Return a name that fits beside a picture, and is not read as mathematics."""
-    text = str(name).replace("$", r"\$")
-    return text if len(text) <= length else text[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    text = " ".join(str(name).split())
+    text = text if len(text) <= length else text[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return text.replace("$", r"\$")

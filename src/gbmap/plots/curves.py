@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any, Self
 
 from gbmap.plots._axes import CYCLE, axes, shorten
@@ -54,9 +55,10 @@ class CurveDisplay:
         self : CurveDisplay
         """
         ax = axes(ax, (6.4, 4.0))
-        for color, (name, y) in zip(CYCLE, self.curves.items()):
+        colors = cycle(CYCLE)
+        for (name, y), color in zip(self.curves.items(), colors):
             ax.plot(self.x, y, "o-", color=color, markersize=4, label=shorten(name))
-        for color, (name, level) in zip(CYCLE[len(self.curves) :], (self.lines or {}).items()):
+        for (name, level), color in zip((self.lines or {}).items(), colors):
             ax.axhline(level, color=color, linestyle="--", label=shorten(name))
         if len(self.curves) + len(self.lines or {}) > 1:
             ax.legend(frameon=False)

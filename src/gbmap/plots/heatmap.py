@@ -54,7 +54,7 @@ class HeatmapDisplay:
         """
         values = np.asarray(self.values, dtype=np.float64)
         ax = axes(ax, (3.0 + 0.4 * values.shape[1], 1.8 + 0.32 * values.shape[0]))
-        limit = float(np.abs(values).max(initial=0.0)) or 1.0
+        limit = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
         image = ax.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
         ax.set_yticks(range(values.shape[0]), [shorten(name, 24) for name in self.row_names])
         ax.set_xticks(

@@ -1,0 +1,388 @@
+"""Where two models differ: half-spaces that lead from one to the other (Section 5.1 of the paper)."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from gbmap._subject import Subject
+from gbmap.estimators import GBMAPRegressor
+from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
+from gbmap.inspection._lift import Lift, lifted_predictions, measure_lift, of_one, r2
+from gbmap.inspection._results import need, one_row, squeeze
+from gbmap.inspection._words import half_space, standard_rows
+from gbmap.plots import BarDisplay
+from gbmap.plots._axes import shorten
+
+Array = NDArray[Any]
+
+_HELD_OUT = 0.25  # the share of rows for the second measure of faithfulness
+_FEWEST_ROWS = 40  # below, the rows held out would be too few to tell
+_LABEL_LENGTH = 44
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two models differ on the rows where no learner is active.
+
+    Nothing makes the difference vanish there: the learners outside their half-spaces add up to a
+    constant. These numbers say how small it is. With K outputs they are arrays of shape (K,).
+
+    Attributes
+    ----------
+    share : float
+        The share of rows where no learner is active.
+    mean, largest : float
+        The mean and the largest absolute difference on them; NaN if there are none.
+    ratio : float
+        The mean over that of all rows: near 0 the models agree there, near 1 or above they differ
+        there as they do elsewhere. NaN if there are no such rows, or no difference at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap.inspection import model_difference
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> agreement = model_difference(np.zeros(200), np.maximum(X[:, 0], 0), X, n_components=1).agreement
+    >>> agreement.share > 0.4, agreement.ratio < 0.2
+    (True, True)
+    """
+
+    share: Any
+    mean: Any
+    largest: Any
+    ratio: Any
+
+
+@dataclass(frozen=True)
+class ModelDifference:
+    """The difference of two models, second less first, as a sum of learners with half-spaces.
+
+    There are M = K m learners, stage by stage, for m components and K outputs. Shapes are those of
+    one output; with K outputs those named "per output" have a last axis of length K.
+
+    Models that are the same, or differ by a constant, are no error: no learner is needed, so each
+    has sign 0, coverage 0 and the half-space "nowhere", no row is ever active, and ``agreement``
+    tells the constant. The same holds for a difference that is constant up to rounding.
+
+    Attributes
+    ----------
+    model : GBMAPRegressor, or a pipeline that ends in one
+        Fitted to the difference: ``model.predict(X)`` is the modelled difference.
+    half_spaces : array of str of shape (M,)
+        Where each learner is active, by its three largest terms, the others at their means.
+    signs : array of shape (M,)
+        +1 if second rises over first into the half-space, by this learner, -1 if it falls; 0 for a
+        learner that adds nothing.
+    coverage : array of shape (M,)
+        The share of rows inside.
+    mean_difference : array of shape (M,)
+        The mean of the difference inside, of all causes; NaN if there are no rows.
+    explained : array of shape (M,)
+        The share of the mean squared difference explained by the learners up to this one, of its
+        output, on the rows given.
+    faithfulness : float, per output
+        R2 of the modelled difference on the rows given, 1 if the difference is constant.
+    held_out_faithfulness : float, per output
+        R2 on a random quarter of the rows for a second fit to the others; NaN below 40 rows.
+    never_active : boolean array of shape (n,), per output
+        The rows where no learner is active.
+    agreement : Agreement
+        How far the models differ on those rows.
+    difference : array of shape (n,), per output
+        Second less first; in log-odds for classifiers.
+    first_predictions : array of shape (n,), per output
+    coordinates : array of shape (n, M)
+        The embedding of the rows.
+    outputs : integer array of shape (M,)
+        The output that each learner adds to.
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+    classes : array or None
+        The classes, if the models are classifiers.
+    first, second
+        As given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap.inspection import model_difference
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    >>> difference = model_difference(np.zeros(300), np.maximum(X[:, 0] - 0.5, 0), X, n_components=1)
+    >>> list(difference.to_frame().columns)
+    ['half_space', 'sign', 'coverage', 'mean_difference', 'explained']
+    >>> difference.signs, difference.faithfulness > 0.95
+    (array([1.]), True)
+    """
+
+    model: Any
+    half_spaces: Array
+    signs: Array
+    coverage: Array
+    mean_difference: Array
+    explained: Array
+    faithfulness: Any
+    held_out_faithfulness: Any
+    never_active: Array
+    agreement: Agreement
+    difference: Array
+    first_predictions: Array
+    coordinates: Array
+    outputs: NDArray[np.intp]
+    output_names: Array | None
+    classes: Array | None
+    first: Any
+    second: Any
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with a row per half-space, in the order of learning.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            With the columns "half_space", "sign", "coverage", "mean_difference", "explained", and
+            first "output" if there are several.
+        """
+        pd = need("pandas", "data")
+        names = ("sign", "coverage", "mean_difference", "explained")
+        values = (self.signs.astype(int), self.coverage, self.mean_difference, self.explained)
+        table = {"half_space": self.half_spaces, **dict(zip(names, values))}
+        if self.output_names is not None:
+            table = {"output": self.output_names[self.outputs], **table}
+        return pd.DataFrame(table, index=pd.RangeIndex(len(self.signs), name="learner"))
+
+    def plot(self, *, output: Any = None, ax: Any = None) -> BarDisplay:
+        """Draw the mean difference inside each half-space, in the order of learning.
+
+        Half-spaces without rows are left out.
+
+        Parameters
+        ----------
+        output : default=None
+            The output, if there are several.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        of_output = squeeze(self.outputs[:, None] == np.arange(1 + self.outputs.max()))
+        chosen = one_row(of_output[None], 0, output, self.output_names)
+        shown = np.flatnonzero(chosen & (self.coverage > 0))
+        names = [_label(self.half_spaces[j], self.coverage[j]) for j in shown]
+        display = BarDisplay(self.mean_difference[shown], names, "mean of second - first inside").plot(ax=ax)
+        # Half-spaces are longer than names of columns, and lose their sense when cut.
+        display.ax_.set_yticks(range(len(names)), names, fontsize="small")
+        if not names:
+            display.ax_.set_title("no half-space holds any rows")
+        return display
+
+    def lift(self, X: Any, y: Any = None) -> Lift:
+        """Return how far the coordinates lift the first model towards the second, on any rows.
+
+        Least squares on the first model's prediction and the first k coordinates is fitted to the
+        second model's prediction on the rows that the difference was learned from, for k = 0 to m,
+        and judged on the rows given here.
+
+        Parameters
+        ----------
+        X : array-like of shape (n', p)
+            Rows that both models can predict. Without y they need no labels, so they may come from
+            any region: the second model labels them.
+        y : array-like of shape (n',) or (n', K), default=None
+            What to compare with; None means the second model's predictions.
+
+        Returns
+        -------
+        lift : Lift
+            By R2; by accuracy for classifiers with y.
+        """
+        refuse_arrays(self.first, self.second)
+        of_first = predictions(self.first, X, "first").astype(np.float64)
+        of_second = predictions(self.second, X, "second").astype(np.float64)
+        base = self.first_predictions.reshape(len(self.coordinates), -1)
+        target = base + self.difference.reshape(base.shape)
+        subject = Subject.of(self.model)
+        asked = subject.map(subject.ensemble.embed, subject.read(X), len(self.signs))
+        lifted = lifted_predictions((base, self.coordinates), target, (of_first, asked), self.outputs)
+        return measure_lift(lifted, of_first, of_second, y, self.classes, self.output_names)
+
+
+def model_difference(
+    first: Any,
+    second: Any,
+    X: Any,
+    *,
+    n_components: int = 10,
+    beta: float = 20.0,
+    l2_regularization: float = 1e-3,
+    n_init: int = 5,
+    preprocessing: Any = None,
+    random_state: Any = 0,
+) -> ModelDifference:
+    """Find the half-spaces where two models differ, by boosting from one to the other.
+
+    A GBMAP is fitted to the difference of the predictions, second less first. Each learner adds a
+    half-space into which the second model rises over the first, or falls below it, the one that
+    matters most first.
+
+    Parameters
+    ----------
+    first, second : fitted model, callable, or array-like of shape (n,) or (n, K)
+        What to compare, of the same kind or not: a regressor enters by ``predict``; a classifier by
+        its log-odds, clipped to probabilities in [1e-6, 1 - 1e-6], or without probabilities by its
+        decision function; a callable maps X to predictions (or log-odds); an array holds them for
+        the rows of X. More than two classes, or several targets, are several outputs.
+    X : array-like or sparse matrix of shape (n, p)
+        The rows to compare the models on, handed to them as given. No labels are needed, so X may
+        hold any rows that both can predict, such as a grid over a region that neither was trained
+        on. The answer is about the region that X covers.
+    n_components : int, default=10
+        The number of half-spaces (per output).
+    beta : float, default=20.0
+        The sharpness of softplus, in standard deviations of the difference. It is higher than that of
+        the estimators, so that a learner adds little outside its half-space.
+    l2_regularization : float, default=1e-3
+        As in `GBMAPRegressor`.
+    n_init : int, default=5
+        Random starts of each learner. Few learners are to say much, so they are searched well.
+    preprocessing : transformer, default=None
+        What X goes through before the GBMAP, such as a ColumnTransformer with a OneHotEncoder for
+        columns of text; cloned and fitted. Half-spaces are told in the columns of X; `explain`
+        lists the steps that it may have.
+    random_state : int, default=0
+        Seeds the fit and the choice of rows to hold out.
+
+    Returns
+    -------
+    difference : ModelDifference
+
+    See Also
+    --------
+    explain : The local linear model of a fitted GBMAP, such as ``difference.model``.
+
+    Notes
+    -----
+    ``faithfulness`` tells how much of the difference the half-spaces account for: where it is low,
+    they are a part of the story only.
+
+    Examples
+    --------
+    >>> from gbmap.inspection import model_difference
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> simple = LinearRegression().fit(X, y)
+    >>> forest = RandomForestRegressor(min_samples_leaf=10, random_state=0).fit(X, y)
+    >>> difference = model_difference(simple, forest, X, n_components=5)
+    >>> len(difference.half_spaces), difference.faithfulness > 0.5
+    (5, True)
+    """
+    classes = shared_classes(first, second)
+    of_first, of_second = predictions(first, X, "first"), predictions(second, X, "second")
+    difference = subtract(of_first, of_second)
+    # With f_0 = first and y = second the squared loss is (second - first - h)^2, and the units of the fit are
+    # those of y - f_0: boosting from first to second is boosting to their difference. Given as such it needs
+    # no init, and a small difference is fitted as well as a large one.
+    regressor = GBMAPRegressor(
+        n_components,
+        beta=beta,
+        l2_regularization=l2_regularization,
+        n_init=n_init,
+        random_state=random_state,
+    )
+    model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
+    subject = _subject(model.fit(X, squeeze(difference)))
+    inputs, ensemble = subject.read(X), subject.ensemble
+    n_outputs = ensemble.n_outputs
+    active = subject.map(ensemble.project, inputs, len(ensemble)) > 0
+    phi = subject.map(ensemble.embed, inputs, len(ensemble))
+    never = np.logical_not(active.reshape(len(active), -1, n_outputs).any(axis=1))
+    constant = np.ptp(difference, axis=0) == 0
+    rows = standard_rows(subject, inputs)
+    held_out = _held_out_r2(subject.model, inputs, difference, random_state)
+    return ModelDifference(
+        model=model,
+        half_spaces=np.array([half_space(subject, j, rows=rows) for j in range(len(ensemble))], dtype=object),
+        signs=np.where(ensemble.weights.any(axis=1), ensemble.signs, 0.0),
+        coverage=active.mean(axis=0),
+        mean_difference=_mean_where(difference[:, ensemble.outputs], active),
+        explained=_explained(difference, phi),
+        faithfulness=of_one(np.where(constant, 1.0, r2(difference, ensemble.sum_outputs(phi)))),
+        held_out_faithfulness=of_one(np.where(constant, 1.0, held_out)),
+        never_active=squeeze(never),
+        agreement=_agreement(np.abs(difference), never),
+        difference=squeeze(difference),
+        first_predictions=squeeze(of_first.astype(np.float64)),
+        coordinates=phi,
+        outputs=ensemble.outputs,
+        output_names=output_names(classes, n_outputs),
+        classes=classes,
+        first=first,
+        second=second,
+    )
+
+
+def _label(words: str, coverage: float) -> str:
+    """Return a half-space with its share of the rows, in lines that end between terms."""
+    terms = re.sub(r" (?![-+] )", "\N{NO-BREAK SPACE}", shorten(words, 200))
+    share = f"({coverage:.0%} of rows)".replace(" ", "\N{NO-BREAK SPACE}")
+    return textwrap.fill(f"{terms} {share}", _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _subject(model: Any) -> Subject:
+    subject = Subject.of(model)
+    try:
+        _ = subject.columns  # followed back before anything else is computed
+    except ValueError as error:
+        raise ValueError(
+            "preprocessing must be of steps that lead back to the columns of X, as `explain` lists them, got "
+            f"{model[0]!r}; or transform X beforehand, and give first and second as arrays of predictions."
+        ) from error
+    return subject
+
+
+def _held_out_r2(model: GBMAPRegressor, inputs: Any, difference: Array, random_state: Any) -> Array:
+    """Return R2 on rows that a second fit has not seen. The preprocessing, which knows no labels, has."""
+    n, n_outputs = difference.shape
+    if n < _FEWEST_ROWS:
+        return np.full(n_outputs, np.nan)
+    order = np.random.default_rng(random_state).permutation(n)
+    held_out, kept = np.split(order, [int(_HELD_OUT * n)])
+    refitted = clone(model).fit(inputs[kept], squeeze(difference[kept]))
+    return r2(difference[held_out], refitted.predict(inputs[held_out]).reshape(-1, n_outputs))
+
+
+def _mean_where(values: Array, chosen: Array) -> Array:
+    """Return the mean of each column over the rows chosen for it, NaN if there are none."""
+    count = chosen.sum(axis=0)
+    return np.where(count > 0, (values * chosen).sum(axis=0) / np.maximum(count, 1), np.nan)
+
+
+def _explained(difference: Array, phi: Array) -> Array:
+    """Return 1 - mean (d - f_1 - ... - f_j)^2 / mean d^2 of each learner j and its output, of shape (M,)."""
+    n, n_outputs = difference.shape
+    sums = phi.reshape(n, -1, n_outputs).cumsum(axis=1)
+    left = ((difference[:, None] - sums) ** 2).mean(axis=0)
+    total = (difference**2).mean(axis=0)
+    return np.where(total > 0, 1 - left / np.where(total > 0, total, 1.0), 1.0).reshape(-1)
+
+
+def _agreement(size: Array, never: Array) -> Agreement:
+    """Measure absolute differences (n, K) on the rows where no learner is active."""
+    none, mean, total = ~never.any(axis=0), _mean_where(size, never), size.mean(axis=0)
+    return Agreement(
+        share=of_one(never.mean(axis=0)),
+        mean=of_one(mean),
+        largest=of_one(np.where(none, np.nan, (size * never).max(axis=0))),
+        ratio=of_one(np.where(total > 0, mean / np.where(total > 0, total, 1.0), np.nan)),
+    )

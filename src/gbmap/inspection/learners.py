@@ -1,0 +1,300 @@
+"""The learners one by one: where each is active, what it looks at, what it adds and explains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from gbmap._core.losses import Loss
+from gbmap._subject import Subject
+from gbmap.inspection._results import need
+from gbmap.inspection._words import HalfSpace, standard_rows
+from gbmap.plots import BarDisplay, CurveDisplay
+
+Array = NDArray[Any]
+
+_MOST_DOUBLINGS = 60  # of a step towards a minimum that may lie at infinity
+
+
+@dataclass(frozen=True)
+class LearnerCards:
+    """What is to be said of each learner, in the order of the columns of ``transform``.
+
+    There are M = K m learners for K outputs and m stages; with several outputs, the K learners of the
+    first stage, then those of the second, and so on.
+
+    Attributes
+    ----------
+    signs : array of shape (M,)
+        -1 for a learner that lowers the prediction where it is active, +1 for one that raises it.
+    outputs : integer array of shape (M,)
+        The position of the output that a learner adds to.
+    active_share : array of shape (M,)
+        The share of rows on which the learner is active, w . x + c > 0; all of them with the identity
+        activation, where the same holds for `half_spaces`.
+    weights : array of shape (M, p)
+        The direction that a learner looks in: the change of w . x + c per standard deviation of a column in
+        training, in the units of y (or log-odds). For a categorical column, the difference
+        between its highest and its lowest category.
+    main_features : array of str of shape (M,)
+        The names of the three columns of the largest weight, or fewer if the other weights are zero.
+    half_spaces : array of str of shape (M,)
+        Where a learner is active, in words: at most three terms that follow w . x + c on these rows,
+        rounded. A column may stand for others that go with it.
+    half_space_accuracy : array of shape (M,)
+        The share of the rows for which these words say rightly whether the learner is active.
+    contribution_spread : array of shape (M,)
+        The standard deviation over the rows of what a learner adds, in the units of y (or log-odds).
+    loss_curve : array of shape (m + 1,) or None
+        The mean loss on the rows after 0, 1, ..., m stages, averaged over outputs; the first is that of f_0.
+        On the training rows, without weights, it is ``loss_curve_`` of the model. None without y.
+    explained_loss : array of shape (m + 1,) or None
+        The share of the loss that the first 0, 1, ..., m stages explain: 1 - loss / L, where L is the mean
+        loss of f_0 plus the constant that is best on these rows. It starts at zero. For the squared error
+        of one target, without ``init``, it is R2. On rows that the model has not seen it may fall. NaN if
+        L is zero, None without y.
+    feature_names : array of shape (p,)
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import learner_cards
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> cards = learner_cards(GBMAPRegressor(n_components=2, random_state=0).fit(X, y), X, y)
+    >>> cards.weights.shape, cards.explained_loss.shape
+    ((2, 10), (3,))
+    >>> list(cards.to_frame().columns[:3])
+    ['sign', 'active_share', 'contribution_spread']
+    """
+
+    signs: Array
+    outputs: NDArray[np.intp]
+    active_share: Array
+    weights: Array
+    main_features: Array
+    half_spaces: Array
+    half_space_accuracy: Array
+    contribution_spread: Array
+    loss_curve: Array | None
+    explained_loss: Array | None
+    feature_names: Array
+    output_names: Array | None
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with a row per learner.
+
+        With y there is a column "explained_loss", that up to and with the learner's stage.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        pd = need("pandas", "data")
+        frame = pd.DataFrame(
+            {
+                "sign": self.signs.astype(int),
+                "active_share": self.active_share,
+                "contribution_spread": self.contribution_spread,
+                "main_features": self.main_features,
+                "half_space": self.half_spaces,
+                "half_space_accuracy": self.half_space_accuracy,
+            },
+            index=pd.RangeIndex(len(self.signs), name="learner"),
+        )
+        if self.output_names is not None:
+            frame.insert(0, "output", self.output_names[self.outputs])
+        if self.explained_loss is not None:
+            n_outputs = len(self.signs) // (len(self.explained_loss) - 1)
+            frame["explained_loss"] = np.repeat(self.explained_loss[1:], n_outputs)
+        return frame
+
+    def plot(self, ax: Any = None) -> CurveDisplay:
+        """Draw the share of the loss that is explained after each stage.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CurveDisplay
+        """
+        if self.explained_loss is None:
+            raise ValueError("the explained loss needs y; pass it to learner_cards.")
+        stages = np.arange(len(self.explained_loss))
+        label = "learners" if self.output_names is None else "learners per output"
+        return CurveDisplay(
+            stages, {"explained": self.explained_loss}, label, "share of loss explained"
+        ).plot(ax=ax)
+
+    def plot_card(self, learner: int, *, n_features: int = 12, ax: Any = None) -> BarDisplay:
+        """Draw the weights of one learner as bars, the largest first.
+
+        Parameters
+        ----------
+        learner : int
+            The position of the learner.
+        n_features : int, default=12
+            The most bars.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        if not -len(self.signs) <= learner < len(self.signs):
+            raise ValueError(
+                f"learner must be below {len(self.signs)}, the number of learners, got {learner}."
+            )
+        return BarDisplay.largest(
+            self.weights[learner],
+            self.feature_names,
+            n_features,
+            value_label="weight per standard deviation of a feature",
+        ).plot(ax=ax)
+
+
+def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
+    """Describe each learner: where it is active, what it looks at, what it adds and explains.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Through a pipeline the answer is in the columns of X as given; `explain` lists the
+        steps that it may have.
+    X : array-like or sparse matrix of shape (n, p)
+        The rows to look at: those of the training, or new ones.
+    y : array-like of shape (n,) or (n, n_targets), default=None
+        Their targets or classes, for the loss that is explained.
+
+    Returns
+    -------
+    cards : LearnerCards
+
+    See Also
+    --------
+    regions : Where the same learners are active.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import learner_cards
+    >>> from sklearn.datasets import make_friedman1
+    >>> X, y = make_friedman1(random_state=0)
+    >>> model = GBMAPRegressor(n_components=3, random_state=0).fit(X, y)
+    >>> cards = learner_cards(model, X, y)
+    >>> bool(np.isclose(cards.explained_loss[-1], model.score(X, y)))
+    True
+    """
+    subject = Subject.of(model)
+    inputs, ensemble = subject.read(X), subject.ensemble
+    loss_curve = explained_loss = None
+    if y is not None:
+        loss_curve, explained_loss = _loss_curves(subject, X, subject.read_targets(y, inputs.shape[0]))
+    rows = standard_rows(subject, inputs)
+    words = [HalfSpace.of(subject, j, rows) for j in range(len(ensemble))]
+    active_share, accuracy, spread = _activity(subject, inputs, words)
+    weights = _column_weights(subject)
+    return LearnerCards(
+        signs=ensemble.signs,
+        outputs=ensemble.outputs,
+        active_share=active_share,
+        weights=weights,
+        main_features=np.array([_main_features(row, subject.feature_names) for row in weights], dtype=object),
+        half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
+        half_space_accuracy=accuracy,
+        contribution_spread=spread,
+        loss_curve=loss_curve,
+        explained_loss=explained_loss,
+        feature_names=subject.feature_names,
+        output_names=subject.output_names,
+    )
+
+
+def _loss_curves(subject: Subject, X: Any, targets: Array) -> tuple[Array, Array]:
+    """Return the mean loss after 0, 1, ... stages, and the share of it that is explained."""
+    f_0 = subject.initial_score(X)
+    scores = chain([f_0], subject.staged_scores(X))
+    curve = np.array([subject.row_losses(targets, score).mean() for score in scores])
+    constants = _best_constants(subject, targets, f_0)
+    to_explain = subject.row_losses(targets, f_0 + constants).mean()
+    if to_explain == 0:
+        return curve, np.full_like(curve, np.nan)
+    return curve, np.append(0.0, 1 - curve[1:] / to_explain)
+
+
+def _best_constants(subject: Subject, targets: Array, f_0: Array) -> Array:
+    """Return the constants that added to f_0 make the mean loss of each output least, of shape (K,)."""
+    loss, unit = subject.model._make_loss(), subject.target_unit
+    y, score = (targets / unit).T, (f_0 / unit).T
+    constants: Array = unit * [_best_constant(loss, *each) for each in zip(y, score)]
+    return constants
+
+
+def _best_constant(loss: Loss, y: Array, score: Array) -> float:
+    """Return the zero of the mean derivative, which rises with the constant since a loss is convex.
+
+    It may lie at infinity, as for rows of one class only; then a large number comes back.
+    """
+
+    def slope(constant: float) -> float:
+        return float(loss.gradient(y, score + constant).mean())
+
+    start, step = 0.0, 1.0
+    if loss.degree:
+        from_first = (y - score) - (y - score)[0]  # exactly zero if constant
+        start = float((y - score)[0] + from_first.mean())
+        step = float(from_first.std()) or 1.0
+    uphill = slope(start)
+    if uphill == 0:
+        return start
+    near, far, step = start, start, -np.copysign(step, uphill)
+    for _ in range(_MOST_DOUBLINGS):
+        near, far, step = far, far + step, 2 * step
+        if np.sign(slope(far)) != np.sign(uphill):
+            return float(brentq(slope, near, far, xtol=1e-10 * abs(step)))
+    return far
+
+
+def _activity(subject: Subject, inputs: Any, words: list[HalfSpace]) -> tuple[Array, Array, Array]:
+    """Return the share of rows on which learners are active, that on which words agree, and their spread."""
+    ensemble = subject.ensemble
+    found = []
+    for j, half_space in enumerate(words):
+        learner = ensemble[j : j + 1]
+        is_active = subject.map(learner.project, inputs, 1)[:, 0] > 0
+        is_active |= ensemble.activation == "identity"
+        agrees = is_active == half_space.holds(inputs)
+        found.append((is_active.mean(), agrees.mean(), subject.map(learner.embed, inputs, 1).std()))
+    share, accuracy, spread = np.array(found).T
+    return share, accuracy, spread
+
+
+def _column_weights(subject: Subject) -> Array:
+    """Return the learners' weights per standard deviation of a number, or range over categories, (M, p)."""
+    weights, columns = subject.ensemble.weights, subject.columns
+    per_number = columns.collect(weights * columns.slope * (columns.kind == "number"))
+    out: Array = per_number * subject.column_scale
+    for column in np.flatnonzero(columns.is_used & ~columns.is_number):
+        inputs = columns.inputs_of(int(column))
+        levels = weights[:, inputs] * columns.slope[inputs]
+        if columns.has_rest[column] or (columns.kind[inputs] == "missing").any():
+            levels = np.column_stack([levels, np.zeros(len(levels))])
+        out[:, column] = levels.max(axis=1) - levels.min(axis=1)
+    return out
+
+
+def _main_features(weights: Array, names: Array) -> str:
+    order = np.argsort(-np.abs(weights), kind="stable")[:3]
+    return ", ".join(str(names[k]) for k in order if weights[k] != 0) or "none"

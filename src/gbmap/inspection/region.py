@@ -1,0 +1,359 @@
+"""Regions: rows for which the same learners are active, so that h = f - f_0 is nearly linear on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._rows import map_rows
+from gbmap._subject import Subject, dense
+from gbmap.inspection._results import need
+from gbmap.inspection._words import HalfSpace, standard_rows
+from gbmap.inspection.explanation import explain
+from gbmap.plots import BarDisplay
+
+Array = NDArray[Any]
+
+_WORK_NUMBERS = 1 << 20  # local coefficients held at a time: 8 MB
+_MOST_TERMS = 3  # half-spaces in a description
+_PRECISE = 0.95  # a description that holds for so few other rows needs no further half-space
+_DRAWABLE = ("mean_prediction", "mean_target", "mean_loss", "bias", "share")
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The regions of one output that hold the most rows, the most populated first.
+
+    A region is a pattern of active learners; learner j is active where w_j . x + c_j > 0. With the identity
+    activation all learners are active everywhere, and there is one region.
+
+    Attributes
+    ----------
+    patterns : boolean array of shape (R, m)
+        Which of the output's m learners are active.
+    n_rows, share : arrays of shape (R,)
+        How many of the rows lie in a region, and their share.
+    mean_prediction : array of shape (R,)
+        The mean of f, with ``init`` included; for classes, of the score (log-odds).
+    mean_target : array of shape (R,) or None
+        The mean of y; for classes, the share of the rows that are of the second class, or of the class
+        chosen. None without y, as are the next two.
+    mean_loss : array of shape (R,) or None
+        The mean of the model's own loss, of this output.
+    bias : array of shape (R,) or None
+        The mean of y - f: positive where the model predicts too little. For classes, `mean_target` less the
+        mean probability of the class, or, if the loss gives no probabilities, less the share of rows that
+        are predicted as it.
+    coefficients : array of shape (R, p)
+        The mean local linear model of the rows, that of `explain`, in the columns of X.
+    descriptions : array of str of shape (R,)
+        The region in words: at most three half-spaces of learners, those that tell its rows from the others
+        best.
+    precision, coverage : arrays of shape (R,)
+        The share of the rows satisfying the description, as written, that lie in the region; and the share
+        of the region's rows that satisfy it.
+    half_spaces : array of str of shape (m,)
+        Where each learner is active, in words: at most three terms that follow w . x + c on these rows,
+        rounded.
+    labels : integer array of shape (n,)
+        The position of each row's region; -1 for rows of the patterns left out.
+    n_patterns : int
+        The number of different patterns among the rows.
+    feature_names : array of shape (p,)
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import regions
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> table = regions(GBMAPRegressor(n_components=2, random_state=0).fit(X, y), X, y)
+    >>> table.patterns.shape[1], int(table.n_rows.sum()), table.coefficients.shape[1]
+    (2, 442, 10)
+    """
+
+    patterns: Array
+    n_rows: Array
+    share: Array
+    mean_prediction: Array
+    mean_target: Array | None
+    mean_loss: Array | None
+    bias: Array | None
+    coefficients: Array
+    descriptions: Array
+    precision: Array
+    coverage: Array
+    half_spaces: Array
+    labels: Array
+    n_patterns: int
+    feature_names: Array
+    _known: _Known = field(repr=False)
+
+    def assign(self, X: Any) -> Array:
+        """Return the region of each of some new rows.
+
+        All patterns of the rows that the regions were made of are kept for this, in bits.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, p)
+
+        Returns
+        -------
+        labels : integer array of shape (n,)
+            The position of the region; -1 for a pattern that was left out, -2 for one that was never seen.
+        """
+        known = self._known
+        bits = _patterns(known.subject, known.learners, known.subject.read(X))
+        position = np.minimum(np.searchsorted(known.patterns, bits), len(known.patterns) - 1)
+        labels: Array = np.where(known.patterns[position] == bits, known.labels[position], -2)
+        return labels
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with a row per region; columns that need y only if it was given.
+
+        Learners are given by their position in `patterns`.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        pd = need("pandas", "data")
+        table = {
+            "active_learners": [", ".join(map(str, np.flatnonzero(row))) or "none" for row in self.patterns],
+            "n_rows": self.n_rows,
+            "share": self.share,
+            "mean_prediction": self.mean_prediction,
+            "mean_target": self.mean_target,
+            "mean_loss": self.mean_loss,
+            "bias": self.bias,
+            "description": self.descriptions,
+            "precision": self.precision,
+            "coverage": self.coverage,
+        }
+        given = {name: column for name, column in table.items() if column is not None}
+        return pd.DataFrame(given, index=pd.RangeIndex(len(self.n_rows), name="region"))
+
+    def plot(self, value: str = "mean_prediction", *, ax: Any = None) -> BarDisplay:
+        """Draw a value of each region as bars, the most populated region on top.
+
+        Parameters
+        ----------
+        value : {"mean_prediction", "mean_target", "mean_loss", "bias", "share"}, default="mean_prediction"
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        if value not in _DRAWABLE:
+            raise ValueError(f"value must be one of {list(_DRAWABLE)}, got {value!r}.")
+        if getattr(self, value) is None:
+            raise ValueError(f"value={value!r} needs y; pass it to regions.")
+        names = [f"{r}: {words}" for r, words in enumerate(self.descriptions)]
+        return BarDisplay(getattr(self, value), names, value.replace("_", " ")).plot(ax=ax)
+
+
+def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_regions: int = 20) -> Regions:
+    """Group rows by the learners that are active, and describe the groups.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Through a pipeline the answer is in the columns of X as given; `explain` lists the
+        steps that it may have.
+    X : array-like or sparse matrix of shape (n, p)
+        The rows.
+    y : array-like of shape (n,) or (n, n_targets), default=None
+        Their targets or classes, for the loss and the bias.
+    output : default=None
+        The class, or the number of the target, if the model has several outputs.
+    max_regions : int, default=20
+        The most regions to describe. m learners can make many patterns; the rows of those left out are
+        marked in ``labels``.
+
+    Returns
+    -------
+    regions : Regions
+
+    See Also
+    --------
+    learner_cards : The learners one by one.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import regions
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 201)[:, None]
+    >>> model = GBMAPRegressor(n_components=2, beta=50, random_state=0).fit(X, abs(X[:, 0]))
+    >>> table = regions(model, X)
+    >>> table.coefficients[table.assign([[-0.9], [0.9]])].round(1).ravel().tolist()
+    [-1.0, 1.0]
+    """
+    subject = Subject.of(model)
+    k = subject.output_index(output)
+    if not isinstance(max_regions, Integral) or max_regions < 1:
+        raise ValueError(f"max_regions must be an integer of at least 1, got {max_regions!r}.")
+    inputs = subject.read(X)
+    targets = None if y is None else subject.read_targets(y, inputs.shape[0])
+    n_outputs = subject.ensemble.n_outputs
+    learners, rows = subject.ensemble[k::n_outputs], standard_rows(subject, inputs)
+    words = [HalfSpace.of(subject, j, rows) for j in range(k, len(subject.ensemble), n_outputs)]
+    bits = _patterns(subject, learners, inputs)
+    seen, of_row, counts = np.unique(bits, return_inverse=True, return_counts=True)
+    largest = np.argsort(-counts, kind="stable")[:max_regions]
+    known = _Known(subject, learners, seen, _ranks(largest, len(seen)))
+    patterns, labels, n_rows = _unpack(seen[largest], len(learners)), known.labels[of_row], counts[largest]
+    descriptions, precision, coverage = _describe(patterns, labels, words, inputs)
+    return Regions(
+        patterns=patterns,
+        n_rows=n_rows,
+        share=n_rows / len(labels),
+        **_means(subject, subject.full_score(X), targets, k, labels, n_rows),
+        coefficients=_mean_coefficients(model, subject, X, labels, n_rows)[..., k],
+        descriptions=descriptions,
+        precision=precision,
+        coverage=coverage,
+        half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
+        labels=labels,
+        n_patterns=len(seen),
+        feature_names=subject.feature_names,
+        _known=known,
+    )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The patterns seen, as strings of bits in their order, and the label of each: what `assign` needs."""
+
+    subject: Subject
+    learners: Ensemble
+    patterns: Array
+    labels: Array
+
+
+def _patterns(subject: Subject, learners: Ensemble, inputs: Any) -> Array:
+    """Return which learners are active in each row, as a string of bits, of shape (n,)."""
+    n_bytes = -(-len(learners) // 8)
+
+    def pack(rows: Any) -> Array:
+        is_active = learners.project(dense(rows)) > 0
+        return np.packbits(is_active | (learners.activation == "identity"), axis=1)
+
+    packed = map_rows(pack, inputs, n_bytes, np.uint8, subject.model.n_jobs)
+    return packed.view(np.dtype((np.void, n_bytes)))[:, 0]
+
+
+def _unpack(bits: Array, n_learners: int) -> Array:
+    """Return strings of bits as a boolean array of a row each."""
+    packed = np.frombuffer(bits.tobytes(), np.uint8).reshape(len(bits), -1)
+    return np.unpackbits(packed, axis=1, count=n_learners).astype(bool)
+
+
+def _ranks(largest: Array, n_patterns: int) -> Array:
+    """Return the position of each pattern among the largest, -1 if it is not there."""
+    ranks = np.full(n_patterns, -1)
+    ranks[largest] = np.arange(len(largest))
+    return ranks
+
+
+def _means(
+    subject: Subject, score: Array, targets: Array | None, k: int, labels: Array, n_rows: Array
+) -> dict[str, Array | None]:
+    """Return the means over the rows of each region of what concerns one output."""
+    kept = labels >= 0
+
+    def mean(values: Array) -> Array:
+        return np.bincount(labels[kept], values[kept], len(n_rows)) / n_rows
+
+    if targets is None:
+        return {"mean_prediction": mean(score[:, k]), "mean_target": None, "mean_loss": None, "bias": None}
+    observed, expected = _observed_and_expected(subject, targets, score, k)
+    return {
+        "mean_prediction": mean(score[:, k]),
+        "mean_target": mean(observed),
+        "mean_loss": mean(subject.row_losses(targets, score)[:, k]),
+        "bias": mean(observed - expected),
+    }
+
+
+def _observed_and_expected(subject: Subject, targets: Array, score: Array, k: int) -> tuple[Array, Array]:
+    """Return y and f of one output, or whether a row is of its class and how likely the model takes that."""
+    model: Any = subject.model
+    if not hasattr(model, "classes_"):
+        return targets[:, k], score[:, k]
+    label = k + (len(model.classes_) == 2)
+    observed = (targets[:, k] > 0).astype(np.float64)
+    if model._make_loss().log_odds_per_score is None:
+        return observed, (model._decide(score) == model.classes_[label]).astype(np.float64)
+    return observed, model._probabilities(score)[:, label]
+
+
+def _mean_coefficients(model: Any, subject: Subject, X: Any, labels: Array, n_rows: Array) -> Array:
+    """Return the mean of `explain` over the rows of each region, of shape (R, p, K)."""
+    X = X.tocsr() if scipy.sparse.issparse(X) else X
+    size = max(1, _WORK_NUMBERS // (len(subject.columns.source) * subject.ensemble.n_outputs))
+    means = []
+    for label, count in enumerate(n_rows):
+        rows = np.flatnonzero(labels == label)
+        sums = [
+            explain(model, _safe_indexing(X, rows[start : start + size])).coefficients.sum(axis=0)
+            for start in range(0, count, size)
+        ]
+        means.append(np.sum(sums, axis=0) / count)
+    return np.array(means).reshape(len(n_rows), -1, subject.ensemble.n_outputs)
+
+
+def _describe(
+    patterns: Array, labels: Array, words: list[HalfSpace], inputs: Any
+) -> tuple[Array, Array, Array]:
+    """Return the regions in words, and the precision and coverage of those, each of shape (R,)."""
+    active = np.array([np.packbits(half_space.holds(inputs)) for half_space in words])
+    found = []
+    for label, pattern in enumerate(patterns):
+        chosen, precision, coverage = _choose(np.packbits(labels == label), pattern, active, len(labels))
+        sides = [words[j].words(active=bool(pattern[j])) for j in chosen]
+        found.append((" and ".join(sides) or "everywhere", precision, coverage))
+    descriptions, precisions, coverages = zip(*found)
+    return np.array(descriptions, dtype=object), np.array(precisions), np.array(coverages)
+
+
+def _choose(inside: Array, pattern: Array, active: Array, n: int) -> tuple[list[int], float, float]:
+    """Choose half-spaces that tell the rows inside a region from the others, greedily; all rows as bits.
+
+    Each is the one that makes the harmonic mean of precision and coverage largest. Half-spaces to the last
+    digit would keep all rows inside, and the best would be the one that excludes most of those outside.
+
+    Returns
+    -------
+    chosen : list of learners
+    precision, coverage : float
+    """
+    sides = np.where(pattern[:, None], active, ~active)
+    satisfying, chosen = np.packbits(np.ones(n, dtype=bool)), list[int]()
+    n_inside = right = _count(inside)
+    total = n
+    while right < _PRECISE * total and len(chosen) < _MOST_TERMS:
+        rights, totals = _count(sides & (satisfying & inside)), _count(sides & satisfying)
+        quality = rights / (totals + n_inside)
+        best = int(np.argmax(quality))
+        if quality[best] <= right / (total + n_inside):
+            break
+        chosen.append(best)
+        satisfying = satisfying & sides[best]
+        right, total = rights[best], totals[best]
+    return chosen, float(right / total), float(right / n_inside)
+
+
+def _count(bits: Array) -> Any:
+    """Return how many bits are set, along the last axis."""
+    return np.bitwise_count(bits).sum(axis=-1, dtype=np.intp)
