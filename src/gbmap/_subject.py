@@ -72,8 +72,8 @@ class Subject:
         columns = trace(self.preprocessing, columns)
         if len(columns.source) != self.model.n_features_in_:
             raise ValueError(
-                f"only {len(columns.source)} of the preprocessing's {self.model.n_features_in_} outputs could "
-                "be followed back to the columns of X; pass pipeline[-1] as the model and "
+                f"only {len(columns.source)} of the preprocessing's {self.model.n_features_in_} outputs "
+                "could be followed back to the columns of X; pass pipeline[-1] as the model and "
                 "pipeline[:-1].transform(X) as X."
             )
         return columns
