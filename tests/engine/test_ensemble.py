@@ -223,13 +223,15 @@ def test_secants_lead_from_the_embedding_of_a_baseline_to_that_of_a_row(activati
     rng = np.random.default_rng(seed)
     ensemble = random_ensemble(rng, activation=activation, units=random_units(rng, 4, 2, center))
     X, baseline = rng.normal(0, 5, (5, 4)), rng.normal(0, 5, (3, 4))
-    secants = ensemble.secants(X, baseline)
+    z, other = ensemble.project(X)[:, None], ensemble.project(baseline)
+    secants, gap = ensemble.secants(z, other), z - other
     assert secants.shape == (5, 3, 6)
-    gap = ensemble.project(X)[:, None] - ensemble.project(baseline)
     expected = ensemble.embed(X)[:, None] - ensemble.embed(baseline)
     np.testing.assert_allclose(secants * gap, expected, rtol=1e-10, atol=1e-10)
-    same = ensemble.secants(X, X)[np.arange(5), np.arange(5)]
-    np.testing.assert_array_equal(same, ensemble.slopes(X))
+    np.testing.assert_array_equal(ensemble.secants(z, z)[:, 0], ensemble.slopes(X))
+    shares = ensemble.integrated_gradient(X[:3], baseline)
+    difference = ensemble.score(X[:3]) - ensemble.score(baseline)
+    np.testing.assert_allclose(shares.sum(axis=1), difference, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -243,7 +245,7 @@ def test_pull_back_sums_weights_over_the_learners_of_each_output(n_outputs):
     np.testing.assert_allclose(ensemble.pull_back(slopes), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_sparse_rows_have_the_slopes_secants_and_curvatures_of_dense_ones():
+def test_sparse_rows_have_the_slopes_and_curvatures_of_dense_ones():
     rng = np.random.default_rng(0)
     ensemble = random_ensemble(rng)
     X = rng.standard_normal((20, 4)) * (rng.random((20, 4)) < 0.4)
@@ -251,4 +253,3 @@ def test_sparse_rows_have_the_slopes_secants_and_curvatures_of_dense_ones():
     for member in ("slopes", "curvatures"):
         found, expected = getattr(ensemble, member)(sparse), getattr(ensemble, member)(X)
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(ensemble.secants(sparse, X[:2]), ensemble.secants(X, X[:2]), rtol=1e-11)

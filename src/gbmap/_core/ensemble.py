@@ -161,9 +161,8 @@ class Ensemble:
         curvature: Array = self.signs * self.beta * sigmoid(t) * sigmoid(-t)
         return curvature
 
-    def secants(self, X: Any, baseline: Any) -> Array:
-        """Return b_j (g(z) - g(z')) / (z - z') for each row and row of a baseline, of shape (n, B, M)."""
-        z, other = self.project(X)[:, None], self.project(baseline)[None]
+    def secants(self, z: Array, other: Array) -> Array:
+        """Return b_j (g(z) - g(z')) / (z - z') of projections (..., M), which broadcast."""
         if self.activation == "identity":
             return np.broadcast_to(self.signs, np.broadcast_shapes(z.shape, other.shape))
         return secant(z, other, self.beta) * self.signs
@@ -179,3 +178,11 @@ class Ensemble:
     def gradient(self, X: Any) -> Array:
         """Return the derivative of h in each feature, of shape (n, p, K)."""
         return self.pull_back(self.slopes(X))
+
+    def integrated_gradient(self, X: Array, baseline: Array) -> Array:
+        """Return the shares of h(x) - h(x') of each feature, of shape (n, p, K), for rows and their baselines.
+
+        (x_k - x'_k) sum_j b_j w_jk (g(z_j) - g(z'_j)) / (z_j - z'_j); a baseline of one row serves all.
+        """
+        slopes = self.secants(self.project(X), self.project(baseline))
+        return (X - baseline)[:, :, None] * self.pull_back(slopes)

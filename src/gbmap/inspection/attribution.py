@@ -154,7 +154,7 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     inputs, background = subject.read(X), _read_baseline(subject, baseline, X)
     n, q = inputs.shape
     ensemble = subject.ensemble
-    function = _from_one if len(background) == 1 else _from_many
+    function = Ensemble.integrated_gradient if len(background) == 1 else _from_many
     values = subject.map(
         lambda rows: function(ensemble, rows, background).reshape(len(rows), -1),
         inputs,
@@ -203,14 +203,8 @@ def _row_of_frame(row: Any, X: Any) -> Any:
     return frame.astype(dict.fromkeys(others, object))
 
 
-def _from_one(ensemble: Ensemble, X: Array, baseline: Array) -> Array:
-    """Return (x_k - x'_k) sum_j b_j w_jk (g(z_j) - g(z'_j)) / (z_j - z'_j), of shape (n, q, K)."""
-    slopes = ensemble.secants(X, baseline)[:, 0]
-    return (X - baseline)[:, :, None] * ensemble.pull_back(slopes)
-
-
 def _from_many(ensemble: Ensemble, X: Array, background: Array) -> Array:
-    """Return the mean of `_from_one` over the rows of a background, of shape (n, q, K)."""
+    """Return the mean of `integrated_gradient` over the rows of a background, of shape (n, q, K)."""
     size = max(1, _WORK_NUMBERS // len(ensemble))
     parts = (background[start : start + size] for start in range(0, len(background), size))
     return reduce(np.add, (len(part) / len(background) * _from_part(ensemble, X, part) for part in parts))
@@ -224,10 +218,11 @@ def _from_part(ensemble: Ensemble, X: Array, background: Array) -> Array:
     """
     out = np.empty((len(X), X.shape[1], ensemble.n_outputs))
     n_rows = max(1, _WORK_NUMBERS // (len(ensemble) * max(len(background), X.shape[1])))
+    z, other = ensemble.project(X)[:, None], ensemble.project(background)
     center = background.mean(axis=0)  # x_k - x'_k is a difference from the same point, which saves digits
     for start in range(0, len(X), n_rows):
         rows = slice(start, start + n_rows)
-        slopes = np.swapaxes(ensemble.secants(X[rows], background), 1, 2) / len(background)  # (n, M, B)
+        slopes = np.swapaxes(ensemble.secants(z[rows], other), 1, 2) / len(background)  # (n, M, B)
         moved = (X[rows] - center)[:, None] * slopes.sum(axis=2)[:, :, None] - slopes @ (background - center)
         each = moved * ensemble.weights
         for output in range(ensemble.n_outputs):
