@@ -180,7 +180,7 @@ class Ensemble:
         return self.pull_back(self.slopes(X))
 
     def integrated_gradient(self, X: Array, baseline: Array) -> Array:
-        """Return the shares of h(x) - h(x') of each feature, of shape (n, p, K), for rows and their baselines.
+        """Return the share of each feature in h(x) - h(x'), (n, p, K), for rows and their baselines.
 
         (x_k - x'_k) sum_j b_j w_jk (g(z_j) - g(z'_j)) / (z_j - z'_j); a baseline of one row serves all.
         """

@@ -1,0 +1,92 @@
+"""What indicators and losses are like on rows that the model was not trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is known of rows without their labels.
+
+    Attributes
+    ----------
+    differences : array of shape (n,)
+        |f - f_kNN|, summed over outputs.
+    distances : array of shape (n,)
+        The embedding distance to the k-th neighbour.
+    """
+
+    differences: Array
+    distances: Array
+
+    @classmethod
+    def join(cls, parts: list[Measures]) -> Measures:
+        """Return the measures of several lots of rows as one."""
+        return cls(
+            np.concatenate([part.differences for part in parts]),
+            np.concatenate([part.distances for part in parts]),
+        )
+
+    def take(self, which: Any) -> Measures:
+        """Return the measures of some of the rows."""
+        return Measures(self.differences[which], self.distances[which])
+
+    def indicators(self, distance_weight: float) -> Array:
+        """Return the drift indicators."""
+        return self.differences + distance_weight * self.distances
+
+    @property
+    def reach(self) -> Array:
+        """How far the prediction may be from what the data support: both measures together."""
+        return self.differences + self.distances
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Measures and losses of held-out rows, by increasing indicator.
+
+    Attributes
+    ----------
+    measures : Measures
+    losses, indicators : arrays of shape (n,)
+    """
+
+    measures: Measures
+    losses: Array
+    indicators: Array
+
+    @classmethod
+    def of(cls, measures: Measures, losses: Array, distance_weight: float) -> Calibration:
+        """Return the calibration by rows in any order."""
+        indicators = measures.indicators(distance_weight)
+        order = np.argsort(indicators, kind="stable")
+        return cls(measures.take(order), losses[order], indicators[order])
+
+    def p_values(self, indicators: Array) -> Array:
+        """Return (1 + number of calibration rows at or above) / (n + 1): valid if rows are exchangeable."""
+        above = len(self.indicators) - np.searchsorted(self.indicators, indicators, side="left")
+        p: Array = (1 + above) / (1 + len(self.indicators))
+        return p
+
+    def level_of_quantile(self, quantile: float) -> float:
+        """Return the smallest calibration indicator with at least this share of them at or below it."""
+        rank = int(np.ceil(quantile * len(self.indicators))) - 1
+        return float(self.indicators[max(rank, 0)])
+
+    def level_of_loss(self, loss: float) -> float:
+        """Return the largest calibration indicator at which the loss, fitted as rising, is at most this."""
+        expected = IsotonicRegression().fit_transform(self.indicators, self.losses)
+        if expected[0] > loss:
+            raise ValueError(
+                f"tolerated_loss must be at least {expected[0]:.3g}, what the calibration rows with the lowest "
+                f"indicators lose on average, got {loss:g}; no row would pass."
+            )
+        return float(self.indicators[expected <= loss].max())

@@ -1,0 +1,406 @@
+"""DriftDetector: an alarm for rows whose prediction should not be trusted, without labels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gbmap._base import _seed
+from gbmap.drift._calibration import Calibration, Measures
+from gbmap.drift._drifter import Drifter
+from gbmap.drift._watched import is_fitted, watch
+from gbmap.drift.explanation import DriftExplanation
+from gbmap.drift.loss_estimate import LossEstimate, LossModel
+
+Array = NDArray[Any]
+
+
+class DriftDetector(BaseEstimator):  # type: ignore[misc]
+    """Tell, without labels, which new rows a model's prediction should not be trusted on.
+
+    The indicator of a row is |f - f_kNN|: how far the prediction is from the mean of the k training
+    rows that are nearest in the embedding distance. Within the data the two agree. Outside, f goes on
+    linearly along the directions that matter for y while f_kNN stays, and columns that do not matter
+    change neither.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        The model to watch. A GBMAP, or a pipeline that ends in one, fitted or not; any other
+        classifier or regressor, for which a GBMAP is fitted to the model's own predictions to
+        say which rows are near. None is a GBMAP with default settings. A fitted one is used as
+        it is; wrap it in ``sklearn.frozen.FrozenEstimator`` if the detector is to be cloned.
+    n_neighbors : int, default=5
+        k.
+    distance_weight : float, default=0.0
+        The indicator gains so many times the embedding distance to the k-th neighbour. 0 is the
+        paper's indicator; 1 finds drift as well or better on most data sets.
+    surrogate : GBMAPRegressor, a pipeline that ends in one, or None, default=None
+        What to fit to a foreign model's predictions; None is the default GBMAPRegressor.
+    false_alarm_rate : float, default=0.05
+        The share of calibration rows above ``threshold_`` after `fit`.
+    cv : int, default=5
+        Folds of the cross-fitting that calibrates an unfitted estimator.
+    algorithm : {"auto", "kd_tree", "ball_tree", "brute"}, default="auto"
+        How to find neighbours, as in ``sklearn.neighbors.NearestNeighbors``.
+    n_jobs : int or None, default=None
+        Threads for finding neighbours.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the folds.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Rows with an indicator above it raise the alarm. Only if calibrated.
+    offset_ : float
+        ``-threshold_``, as in scikit-learn's outlier detectors.
+    calibration_size_ : int
+        The number of calibration rows; 0 if there are none.
+    faithfulness_ : float or None
+        For a foreign model, R2 of the GBMAP on the model's predictions for rows that it was not
+        fitted to: the calibration rows, or without them the reference rows it was fitted to.
+    estimator_ : estimator
+        The fitted model.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    See Also
+    --------
+    EuclideanDetector : The paper's baseline, which knows no y.
+
+    Notes
+    -----
+    Calibration never uses rows that the model was trained on. Pass ``X_cal, y_cal`` to `fit`; else an
+    unfitted estimator is cross-fitted. A fitted estimator without them has an indicator, but no
+    threshold, p-values or loss estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import DriftDetector, GBMAPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> y = X[:, 0] ** 2 + 0.1 * rng.normal(size=500)
+    >>> detector = DriftDetector(GBMAPRegressor(n_components=5, random_state=0), random_state=0).fit(X, y)
+    >>> new = np.array([[0.1, 0.0, 0.0], [4.0, 0.0, 0.0], [0.1, 0.0, 4.0]])
+    >>> detector.predict(new).tolist()  # the second column counts, the third does not
+    [1, -1, 1]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "distance_weight": [Interval(Real, 0, None, closed="left")],
+        "surrogate": [HasMethods(["fit", "predict"]), None],
+        "false_alarm_rate": [Interval(Real, 0, 1, closed="neither")],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "algorithm": [StrOptions({"auto", "kd_tree", "ball_tree", "brute"})],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_neighbors: int = 5,
+        *,
+        distance_weight: float = 0.0,
+        surrogate: Any = None,
+        false_alarm_rate: float = 0.05,
+        cv: int = 5,
+        algorithm: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.n_neighbors = n_neighbors
+        self.distance_weight = distance_weight
+        self.surrogate = surrogate
+        self.false_alarm_rate = false_alarm_rate
+        self.cv = cv
+        self.algorithm = algorithm
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, *, X_cal: Any = None, y_cal: Any = None) -> Self:
+        """Fit the model, unless it is, store the reference rows, and calibrate.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            The reference rows, among which neighbours are found. For an unfitted estimator also
+            what it is fitted to.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their labels.
+        X_cal, y_cal : array-like, default=None
+            Rows that the model was not trained on, to calibrate with.
+
+        Returns
+        -------
+        self : DriftDetector
+        """
+        X = self._read_rows(X, reset=True)
+        if (X_cal is None) != (y_cal is None):
+            raise ValueError("X_cal and y_cal must be given together, or neither of them.")
+        was_fitted = self.estimator is not None and is_fitted(self.estimator)
+        y = _read_y(y, X, "y")
+        self._drifter = self._make_drifter(X, y)
+        self.estimator_ = self._drifter.watched.model
+        self._calibration = None
+        if X_cal is not None:
+            X_cal = self._read_rows(X_cal)
+            held_out = self._drifter.calibrate(X_cal, _read_y(y_cal, X_cal, "y_cal"))
+            self._calibration = Calibration.of(*held_out, self.distance_weight)
+        elif not was_fitted:
+            self._calibration = self._cross_fit(X, y)
+        self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
+        self.faithfulness_ = self._drifter.watched.faithfulness(X if X_cal is None else X_cal)
+        if self._calibration is not None:
+            self.set_threshold(false_alarm_rate=self.false_alarm_rate)
+        return self
+
+    def _make_drifter(self, X: Any, y: Array) -> Drifter:
+        watched = watch(self.estimator, X, y, self.surrogate)
+        return Drifter.of(watched, X, y, self.n_neighbors, self.algorithm, self.n_jobs)
+
+    def _cross_fit(self, X: Any, y: Array) -> Calibration | None:
+        """Return the indicators and losses of each fold for the model and reference rows of the others."""
+        folds = self._folds(y)
+        if folds is None:
+            return None
+        parts = []
+        for train, test in folds.split(np.zeros(len(y)), y):
+            rows, targets = _safe_indexing(X, train), y[train]
+            drifter = self._make_drifter(rows, targets)
+            parts.append(drifter.calibrate(_safe_indexing(X, test), y[test]))
+        measures, losses = zip(*parts)
+        return Calibration.of(Measures.join(list(measures)), np.concatenate(losses), self.distance_weight)
+
+    def _folds(self, y: Array) -> Any:
+        """Return how to cut the rows, or None if they are too few to leave neighbours in every fold."""
+        seed = _seed(self.random_state) % 2**32
+        most = len(y) - self.n_neighbors
+        if self._drifter.watched.classes is None:
+            return KFold(self.cv, shuffle=True, random_state=seed) if most >= self.cv else None
+        smallest = int(np.unique(y, return_counts=True)[1].min())
+        n_folds = min(self.cv, smallest)
+        enough = n_folds >= 2 and len(y) - -(-len(y) // n_folds) >= self.n_neighbors
+        return StratifiedKFold(n_folds, shuffle=True, random_state=seed) if enough else None
+
+    def indicator(self, X: Any) -> Array:
+        """Return the drift indicator, |f - f_kNN|, in the units of y (log-odds for classes).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        indicator : array of shape (n,)
+            Summed over outputs, if there are several.
+        """
+        return self._measure(X).indicators(self.distance_weight)
+
+    def _measure(self, X: Any) -> Measures:
+        check_is_fitted(self)
+        return self._drifter.measure(self._read_rows(X))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the negative indicator: the lower, the less the prediction is to be trusted.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        score : array of shape (n,)
+        """
+        return -self.indicator(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the threshold less the indicator: negative for rows that raise the alarm.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        decision : array of shape (n,)
+        """
+        self._need_calibration()
+        decision: Array = self.score_samples(X) + self.threshold_
+        return decision
+
+    def predict(self, X: Any) -> Array:
+        """Return -1 for rows that raise the alarm, +1 for others.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        label : integer array of shape (n,)
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def p_values(self, X: Any) -> Array:
+        """Return conformal p-values: small for rows unlike the calibration rows.
+
+        For rows exchangeable with the calibration rows the chance of a p-value of at most a is at
+        most a. After cross-fitting that holds nearly, since the folds' models differ.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        p : array of shape (n,)
+            Multiples of 1 / (calibration_size_ + 1).
+        """
+        return self._need_calibration().p_values(self.indicator(X))
+
+    def _read_rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Return rows with the right columns; what they hold, the model's own validation sees to."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=None,
+            ensure_all_finite=False,
+            ensure_min_samples=1,
+        )
+
+    def _need_calibration(self) -> Calibration:
+        check_is_fitted(self)
+        if self._calibration is None:
+            raise ValueError(
+                "this needs calibration rows: pass X_cal and y_cal to fit, rows that the estimator was not "
+                "trained on; or an unfitted estimator with enough rows of each class, to be cross-fitted."
+            )
+        return self._calibration
+
+    def set_threshold(
+        self,
+        threshold: float | None = None,
+        *,
+        quantile: float | None = None,
+        false_alarm_rate: float | None = None,
+        tolerated_loss: float | None = None,
+    ) -> Self:
+        """Set the level of alarm anew; nothing is refitted. Exactly one of the arguments is to be given.
+
+        Parameters
+        ----------
+        threshold : float, default=None
+            The level itself, in the units of the indicator.
+        quantile : float, default=None
+            The quantile of the calibration indicators, in [0, 1].
+        false_alarm_rate : float, default=None
+            The share of calibration rows that may lie above, in [0, 1].
+        tolerated_loss : float, default=None
+            The expected loss up to which a row is to pass, in the units of the model's loss. The
+            level is then that of the calibration rows at which the loss, as a rising function of
+            the indicator, exceeds it.
+
+        Returns
+        -------
+        self : DriftDetector
+        """
+        check_is_fitted(self)
+        ways = {
+            "threshold": threshold, "quantile": quantile, "false_alarm_rate": false_alarm_rate,
+            "tolerated_loss": tolerated_loss,
+        }  # fmt: skip
+        given = [(name, value) for name, value in ways.items() if value is not None]
+        if len(given) != 1:
+            names = " and ".join(name for name, _ in given) or "none"
+            raise ValueError(f"set_threshold takes exactly one of {', '.join(ways)}; got {names}.")
+        name, value = given[0]
+        share = name in ("quantile", "false_alarm_rate")
+        if not (isinstance(value, Real) and 0 <= value <= (1 if share else np.inf)):
+            rule = "a number between 0 and 1" if share else "a number of at least 0"
+            raise ValueError(f"{name} must be {rule}, got {value!r}.")
+        if name != "threshold":
+            calibration = self._need_calibration()
+            if name == "tolerated_loss":
+                value = calibration.level_of_loss(float(value))
+            else:
+                value = calibration.level_of_quantile(
+                    float(value) if name == "quantile" else 1 - float(value)
+                )
+        self.threshold_ = float(value)
+        self.offset_ = -self.threshold_
+        return self
+
+    def estimate_loss(self, X: Any, *, confidence: float = 0.9) -> LossEstimate:
+        """Return the loss to expect, of each row and on average, without labels.
+
+        Within the data it follows the losses of the calibration rows. Outside, it grows with the
+        embedding distance to the neighbours, which bounds how far the prediction can have moved from
+        theirs: the error is then taken to be uniform up to that distance.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+        confidence : float, default=0.9
+            Of the intervals, for rows like those of the calibration. Outside the data the upper end
+            assumes the largest error, the lower end none.
+
+        Returns
+        -------
+        estimate : LossEstimate
+        """
+        calibration = self._need_calibration()
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
+        model = LossModel.of(calibration, self._drifter.watched.loss_of_error)
+        return model.estimate(self._measure(X), confidence)
+
+    def explain(self, X: Any) -> DriftExplanation:
+        """Split f - f_kNN of each row into extrapolation, by feature, and local misfit.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        explanation : DriftExplanation
+        """
+        check_is_fitted(self)
+        return self._drifter.explain(self._read_rows(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_drifter")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _read_y(y: Any, X: Any, name: str) -> Array:
+    """Return y as an array, of as many rows as X."""
+    if y is None:
+        raise ValueError(f"DriftDetector requires y to be passed, but the target {name} is None.")
+    values: Array = check_array(y, ensure_2d=False, dtype=None, input_name=name)
+    check_consistent_length(X, values)
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values

@@ -1,0 +1,176 @@
+"""EuclideanDetector: the paper's baseline, which knows no y."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.model_selection import KFold
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gbmap._base import _seed
+
+Array = NDArray[Any]
+
+
+class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
+    """Tell which rows are far from the training rows, whether that matters for y or not.
+
+    The indicator is the Euclidean distance to the k-th nearest training row, columns in standard
+    deviations.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        k.
+    false_alarm_rate : float, default=0.05
+        The share of held-out training rows above ``threshold_``.
+    cv : int, default=5
+        Folds, to hold training rows out for the threshold.
+    n_jobs : int or None, default=None
+        Threads for finding neighbours.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the folds.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Rows with an indicator above it raise the alarm.
+    offset_ : float
+        ``-threshold_``.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    See Also
+    --------
+    DriftDetector : Ignores directions that do not matter for y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap.drift import EuclideanDetector
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> detector = EuclideanDetector(random_state=0).fit(X)
+    >>> detector.predict([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]]).tolist()
+    [1, -1]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "false_alarm_rate": [Interval(Real, 0, 1, closed="neither")],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        false_alarm_rate: float = 0.05,
+        cv: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.false_alarm_rate = false_alarm_rate
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the training rows, and set the threshold by rows held out in turn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self : EuclideanDetector
+        """
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        most = len(X) - -(-len(X) // self.cv) if len(X) >= self.cv else 0
+        if most < self.n_neighbors:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} must be at most the number of rows outside a fold, {most}, got "
+                f"n_samples={len(X)} and cv={self.cv}; fit more rows, or lower n_neighbors."
+            )
+        self._scaler = StandardScaler().fit(X)
+        rows = self._scaler.transform(X)
+        folds = KFold(self.cv, shuffle=True, random_state=_seed(self.random_state) % 2**32).split(rows)
+        held_out = np.concatenate([self._far(self._index(rows[train]), rows[test]) for train, test in folds])
+        self._neighbours = self._index(rows)
+        self.threshold_ = float(np.quantile(held_out, 1 - self.false_alarm_rate, method="higher"))
+        self.offset_ = -self.threshold_
+        return self
+
+    def _index(self, rows: Array) -> NearestNeighbors:
+        return NearestNeighbors(n_neighbors=self.n_neighbors, n_jobs=self.n_jobs).fit(rows)
+
+    def _far(self, index: NearestNeighbors, rows: Array) -> Array:
+        distance: Array = index.kneighbors(rows)[0][:, -1]
+        return distance
+
+    def indicator(self, X: Any) -> Array:
+        """Return the distance to the k-th nearest training row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+
+        Returns
+        -------
+        indicator : array of shape (n,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self._far(self._neighbours, self._scaler.transform(X))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the negative indicator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+
+        Returns
+        -------
+        score : array of shape (n,)
+        """
+        return -self.indicator(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the threshold less the indicator: negative for rows that raise the alarm.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+
+        Returns
+        -------
+        decision : array of shape (n,)
+        """
+        decision: Array = self.score_samples(X) + self.threshold_
+        return decision
+
+    def predict(self, X: Any) -> Array:
+        """Return -1 for rows that raise the alarm, +1 for others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+
+        Returns
+        -------
+        label : integer array of shape (n,)
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)

@@ -1,0 +1,99 @@
+"""Why a row raises the alarm: f - f_kNN split into extrapolation, by feature, and local misfit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap.inspection._results import one_row, rows_frame
+from gbmap.plots import BarDisplay
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DriftExplanation:
+    """The parts of f - f_kNN, which add up to it.
+
+    Shapes are those of one output; with K outputs there is a last axis of length K.
+
+    Attributes
+    ----------
+    values : array of shape (n, p)
+        The share of each feature in the extrapolation, signed: the mean over the neighbours of
+        integrated gradients from them to the row.
+    extrapolation : array of shape (n,)
+        The mean of f(x) - f(x_i) over the neighbours x_i: the sum of the values, and for a foreign
+        model of ``remainder``.
+    misfit : array of shape (n,)
+        The mean of f(x_i) - y_i: how far the model is from the data right there. Zero for classes,
+        whose neighbours count by their scores.
+    remainder : array of shape (n,)
+        What a foreign model extrapolates otherwise than the GBMAP fitted to it; zero for a GBMAP.
+    differences : array of shape (n,)
+        f - f_kNN, the sum of extrapolation and misfit.
+    feature_names : array of shape (p,)
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import DriftDetector, GBMAPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> y = X[:, 0] ** 2
+    >>> detector = DriftDetector(GBMAPRegressor(4, random_state=0), random_state=0).fit(X, y)
+    >>> reasons = detector.explain(np.array([[5.0, 0.0, 5.0]]))
+    >>> str(reasons.feature_names[abs(reasons.values[0]).argmax()])
+    'x0'
+    """
+
+    values: Array
+    extrapolation: Array
+    misfit: Array
+    remainder: Array
+    differences: Array
+    feature_names: Array
+    output_names: Array | None
+
+    def to_frame(self) -> Any:
+        """Return the parts as a pandas frame, a row per row (and output).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A column per feature, then "misfit", "remainder" and "difference", their sum.
+        """
+        further = {"misfit": self.misfit, "remainder": self.remainder, "difference": self.differences}
+        return rows_frame(self.values, self.feature_names, self.output_names, further)
+
+    def plot(self, row: int = 0, *, output: Any = None, n_features: int = 12, ax: Any = None) -> BarDisplay:
+        """Draw the parts of one row as bars, the largest first.
+
+        Parameters
+        ----------
+        row : int, default=0
+            The position of the row.
+        output : default=None
+            The output, if there are several.
+        n_features : int, default=12
+            The most bars.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        parts = [one_row(self.values, row, output, self.output_names)]
+        names = list(self.feature_names)
+        for name, part in (("local misfit", self.misfit), ("remainder", self.remainder)):
+            if part.any():
+                parts.append(np.atleast_1d(one_row(part, row, output, self.output_names)))
+                names.append(name)
+        label = "share in prediction less neighbours' mean"
+        return BarDisplay.largest(np.concatenate(parts), names, n_features, value_label=label).plot(ax=ax)
