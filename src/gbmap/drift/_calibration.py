@@ -86,7 +86,7 @@ class Calibration:
         expected = IsotonicRegression().fit_transform(self.indicators, self.losses)
         if expected[0] > loss:
             raise ValueError(
-                f"tolerated_loss must be at least {expected[0]:.3g}, what the calibration rows with the lowest "
+                f"tolerated_loss must be at least {expected[0]:.3g}, what calibration rows with the lowest "
                 f"indicators lose on average, got {loss:g}; no row would pass."
             )
         return float(self.indicators[expected <= loss].max())

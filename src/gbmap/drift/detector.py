@@ -107,6 +107,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
+    threshold_: float
+    offset_: float
+
     def __init__(
         self,
         estimator: Any = None,
