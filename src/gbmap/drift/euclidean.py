@@ -101,7 +101,7 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         most = len(X) - -(-len(X) // self.cv) if len(X) >= self.cv else 0
         if most < self.n_neighbors:
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} must be at most {most}, the number of rows outside a fold, got "
+                f"n_neighbors={self.n_neighbors} must be at most {most}, the rows outside a fold, got "
                 f"n_samples={len(X)} and cv={self.cv}; fit more rows, or lower n_neighbors."
             )
         self._scaler = StandardScaler().fit(X)
