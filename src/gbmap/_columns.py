@@ -254,14 +254,17 @@ def _(step: OneHotEncoder, columns: Columns) -> Columns:
     labels = [label.removeprefix(f"{names[i]}_") for i, label in zip(before, step.get_feature_names_out())]
     has_rest = columns.has_rest.copy()
     dropped = step.drop_idx_ if step.drop_idx_ is not None else np.full(len(n_inputs), None)
-    for i, source in enumerate(columns.source):
-        has_rest[source] |= dropped[i] is not None or step.handle_unknown != "error"
-    q = len(before)
+    for i in np.flatnonzero(columns.kind != "missing"):
+        has_rest[columns.source[i]] |= dropped[i] is not None or step.handle_unknown != "error"
+    level = np.array(labels, dtype=object)
+    # An encoded mark of missing values stays one; of its two inputs, that for "not missing" is turned round.
+    is_mark = columns.kind[before] == "missing"
+    is_turned = is_mark & np.isin(level, ["False", "0", "0.0"])
     return replace(
         columns.take(before),
-        kind=np.full(q, "category", dtype=object),
-        slope=np.ones(q),
-        offset=np.zeros(q),
-        level=np.array(labels, dtype=object),
+        kind=np.where(is_mark, "missing", "category").astype(object),
+        slope=np.where(is_turned, -1.0, 1.0),
+        offset=np.where(is_turned, 1.0, 0.0),
+        level=np.where(is_mark, "", level),
         has_rest=has_rest,
     )

@@ -1,0 +1,444 @@
+"""How fast h = f - f_0 can change along a feature, anywhere, and whether it is monotone in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp, minimize
+
+from gbmap._core.activation import sigmoid
+from gbmap._rows.threads import single_threaded_blas
+from gbmap._subject import Subject
+from gbmap.inspection._inputs import column_weights, example, states
+from gbmap.inspection._results import need, one_row, squeeze
+from gbmap.plots.intervals import IntervalDisplay
+
+Array = NDArray[Any]
+
+_MARGIN = 1e-3  # how clearly a ray must leave each learner's hyperplane, its weights adding up to one
+_NODES = 100  # of the search tree for a ray: a second or two with a hundred learners
+_SATURATED = 40.0  # beta z beyond which a learner's slope is 0 or 1 to the last bit
+_NEAR = 4.0  # standard deviations from the training mean
+_RANDOM_POINTS, _STARTS = 200, 5
+_ROUNDING = 1e-9  # slopes of this part of the range of slopes are not told from zero
+
+
+@dataclass(frozen=True)
+class CoefficientBounds:
+    """The range of the slopes of h, over all points that there are.
+
+    Shapes are those of one output; with K outputs there is a last axis of length K.
+
+    Attributes
+    ----------
+    lower, upper : arrays of shape (p,)
+        The change of h per unit of a feature, or per standard deviation if `standardized`, lies between
+        them at every point. For a categorical column: the change of h when the column goes from
+        any category to any other (or to missing, where the model has a mark of that) and nothing
+        else changes; ``lower = -upper``, since it may go back. Zero for a column without use.
+    feature_names : array of shape (p,)
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+    standardized : bool
+        As asked for.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import coefficient_bounds
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> bounds = coefficient_bounds(GBMAPRegressor(n_components=2, random_state=0).fit(X, y))
+    >>> bounds.lower.shape, list(bounds.to_frame().columns)
+    ((10,), ['lower', 'upper'])
+    """
+
+    lower: Array
+    upper: Array
+    feature_names: Array
+    output_names: Array | None
+    standardized: bool
+
+    def to_frame(self) -> Any:
+        """Return the bounds as a pandas frame, a row per feature (and output).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        pd = need("pandas", "data")
+        names = list(self.feature_names)
+        if self.output_names is None:
+            index = pd.Index(names, name="feature")
+        else:
+            index = pd.MultiIndex.from_product([names, list(self.output_names)], names=["feature", "output"])
+        return pd.DataFrame({"lower": self.lower.ravel(), "upper": self.upper.ravel()}, index=index)
+
+    def plot(self, *, output: Any = None, n_features: int = 12, ax: Any = None) -> IntervalDisplay:
+        """Draw the ranges of the slopes, those that reach farthest first.
+
+        Parameters
+        ----------
+        output : default=None
+            The output, if there are several.
+        n_features : int, default=12
+            The most intervals.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : IntervalDisplay
+        """
+        lower, upper = (one_row(end[None], 0, output, self.output_names) for end in (self.lower, self.upper))
+        unit = "standard deviation" if self.standardized else "unit"
+        label = f"change of the prediction per {unit} of a feature, anywhere"
+        return IntervalDisplay.largest(lower, upper, self.feature_names, n_features, label).plot(ax=ax)
+
+
+def coefficient_bounds(model: Any, *, standardized: bool = False) -> CoefficientBounds:
+    """Return bounds of the slopes of h = f - f_0 that hold at every point, in closed form.
+
+    The slope of a learner's softplus lies between 0 and 1, so that the slope of h in feature k lies between
+    the sum of the negative b_j w_jk and the sum of the positive ones. With ``activation="identity"``
+    both ends are the sum of them all.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Through a pipeline the bounds are those of the columns of X as given; `explain`
+        lists the steps that it may have.
+    standardized : bool, default=False
+        Whether slopes count per standard deviation of a feature in training, instead of per unit.
+
+    Returns
+    -------
+    bounds : CoefficientBounds
+
+    See Also
+    --------
+    is_monotone : Whether h rises, or falls, in a feature everywhere.
+    explain : The slopes at given rows, which lie between these bounds.
+
+    Notes
+    -----
+    With an ``init`` model the bounds are those of what the GBMAP adds to it. Without one, they are
+    those of the prediction.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import coefficient_bounds, explain
+    >>> from sklearn.datasets import make_friedman1
+    >>> X, y = make_friedman1(random_state=0)
+    >>> model = GBMAPRegressor(n_components=3, random_state=0).fit(X, y)
+    >>> bounds, slopes = coefficient_bounds(model), explain(model, X).coefficients
+    >>> bool((bounds.lower <= slopes).all() and (slopes <= bounds.upper).all())
+    True
+    """
+    subject = Subject.of(model)
+    lower, upper = _bounds(subject)
+    if standardized:
+        lower, upper = (end * subject.column_scale[:, None] for end in (lower, upper))
+    return CoefficientBounds(
+        squeeze(lower), squeeze(upper), subject.feature_names, subject.output_names, standardized
+    )
+
+
+def _bounds(subject: Subject) -> tuple[Array, Array]:
+    """Return the bounds of each of the user's columns, of shape (p, K)."""
+    ensemble, columns = subject.ensemble, subject.columns
+    parts = (ensemble.signs[:, None] * column_weights(subject)).T
+    lower, upper = (ensemble.sum_outputs(end) for end in _ends(parts, ensemble.activation))
+    for column in np.flatnonzero(columns.is_used & ~columns.is_number).tolist():
+        upper[column] = _largest_change(subject, column)
+        lower[column] = -upper[column]
+    return lower, upper
+
+
+def _ends(parts: Array, activation: str) -> tuple[Array, Array]:
+    """Return the least and the most of each b_j w_j g', where g' lies in [0, 1], or is 1."""
+    return (parts, parts) if activation == "identity" else (np.minimum(parts, 0.0), np.maximum(parts, 0.0))
+
+
+def _largest_change(subject: Subject, column: int) -> Array:
+    """Return the most that h can gain when a column goes from one category to another, of shape (K,).
+
+    Learner j gains b_j d_j g' on the way, d_j the difference of its z.
+    """
+    ensemble = subject.ensemble
+    inputs, values = states(subject.columns, column)
+    z = ensemble.signs * (values @ ensemble.weights[:, inputs].T)
+    gains = [ensemble.sum_outputs(_ends(z - start, ensemble.activation)[1]).max(axis=0) for start in z]
+    most: Array = np.max(gains, axis=0)
+    return most
+
+
+@dataclass(frozen=True)
+class Monotonicity:
+    """Whether h is monotone in a feature: the answer, and what it rests on.
+
+    It is true as a condition if h is proved to be monotone, and its text says the answer in a sentence.
+
+    Attributes
+    ----------
+    feature : object
+        The name of the column.
+    output : object
+        The output, None if there is one only.
+    direction : 1, -1, 0 or None
+        Whether h is proved to rise, to fall or to be constant along the feature everywhere; None if
+        nothing is proved.
+    lower, upper : float
+        Bounds of the slope that hold everywhere.
+    points : array of shape (r, p)
+        Where nothing is proved: points with slopes of different signs, the positive one first. Two of
+        them show that h is not monotone; with one or none the question is open. Columns are those of
+        X, an array of objects if some hold categories.
+    slopes : array of shape (r,)
+        The slopes of h along the feature at these points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import is_monotone
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = GBMAPRegressor(n_components=4, random_state=0).fit(X, X[:, 0] ** 2 + X[:, 1])
+    >>> answer = is_monotone(model, 0)
+    >>> answer.direction, np.sign(answer.slopes)
+    (None, array([ 1., -1.]))
+    """
+
+    feature: Any
+    output: Any
+    direction: int | None
+    lower: float
+    upper: float
+    points: Array
+    slopes: Array
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether h is proved to be monotone, everywhere."""
+        return self.direction is not None
+
+    def __bool__(self) -> bool:
+        return self.is_proved
+
+    def __str__(self) -> str:
+        of_output = "" if self.output is None else f" of output {self.output}"
+        bounds = f"its slope lies in [{self.lower:.3g}, {self.upper:.3g}] everywhere"
+        if self.direction is not None:
+            verb = {1: "rises with", -1: "falls with", 0: "does not depend on"}[self.direction]
+            return f"h{of_output} {verb} {self.feature}: {bounds}."
+        found = " and ".join(f"{slope:.3g} at points[{i}]" for i, slope in enumerate(self.slopes))
+        if len(self.slopes) == 2:
+            return f"h{of_output} is not monotone in {self.feature}: its slope is {found}."
+        only = f"only one sign was found: {found}" if found else "no slope clear of zero was found"
+        return f"It is open whether h{of_output} is monotone in {self.feature}: {bounds}, but {only}."
+
+
+def is_monotone(model: Any, feature: Any, *, output: Any = None) -> Monotonicity:
+    """Return whether h = f - f_0 rises, or falls, in a feature everywhere: a proof or counter-examples.
+
+    If the bounds of the slope (see `coefficient_bounds`) have one sign, that is a proof. Else slopes of both
+    signs are looked for: by local searches near the training data; far out, where each learner is on or
+    off, along the ray that a mixed-integer program finds; then by local searches anywhere. What is
+    found is checked by the gradient of the model.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Through a pipeline the slope is that along the column of X as given.
+    feature : str or int
+        The name or the position of a numeric column of X.
+    output : default=None
+        The class, or the number of the target, if there are several.
+
+    Returns
+    -------
+    answer : Monotonicity
+
+    See Also
+    --------
+    coefficient_bounds : The bounds for all features.
+
+    Notes
+    -----
+    A model fitted with ``monotonic_cst`` is proved to be monotone in these features. The points
+    that are tried have the first category in categorical columns, and no value missing.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import is_monotone
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GBMAPRegressor(n_components=5, monotonic_cst={"bmi": 1}, random_state=0).fit(X, y)
+    >>> bool(is_monotone(model, "bmi")), is_monotone(model, "bmi").direction
+    (True, 1)
+    """
+    subject = Subject.of(model)
+    column, k = subject.feature_index(feature), subject.output_index(output)
+    name = subject.feature_names[column]
+    kinds = set(subject.columns.kind[subject.columns.inputs_of(column)])
+    if "category" in kinds or kinds == {"missing"}:
+        raise ValueError(
+            f"feature must be a numeric column, got {name!r}, which the model sees as categories; "
+            "coefficient_bounds tells how much a change of category can matter."
+        )
+    lower, upper = (float(end[column, k]) for end in _bounds(subject))
+    direction = 0 if lower == upper == 0 else 1 if lower >= 0 else -1 if upper <= 0 else None
+    points, slopes = np.empty((0, len(subject.feature_names))), np.empty(0)
+    if direction is None:
+        with single_threaded_blas():  # its threads cost more than they bring to small matrices
+            points, slopes = _counter_examples(subject, column, k)
+    return Monotonicity(name, output, direction, lower, upper, points, slopes)
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """The slope of one output along one column, sum_j r_j g'(z_j), z = origin + weights u.
+
+    u are the numeric columns in deviations from the training means, in standard deviations.
+
+    Attributes
+    ----------
+    rates, beta, origin : arrays of shape (M,)
+    weights : array of shape (M, p)
+    """
+
+    rates: Array
+    beta: Array
+    origin: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, subject: Subject, column: int, output: int) -> _Slope:
+        """Return the slope of an output along a column, of the learners that the column moves."""
+        ensemble = subject.ensemble
+        weights = column_weights(subject) * subject.column_scale
+        which = (ensemble.outputs == output) & (weights[:, column] != 0)
+        origin = ensemble.project(_inputs_at(subject, np.zeros((1, weights.shape[1]))))[0]
+        rates = (ensemble.signs * weights[:, column])[which]
+        return cls(rates, ensemble.beta[which], origin[which], weights[which])
+
+    def value(self, u: Array) -> Array:
+        """Return the slopes at points of shape (n, p), per standard deviation, of shape (n,)."""
+        values: Array = sigmoid(self.beta * (self.origin + u @ self.weights.T)) @ self.rates
+        return values
+
+    def value_and_gradient(self, u: Array) -> tuple[float, Array]:
+        """Return the slope at one point, and how it changes."""
+        t = self.beta * (self.origin + self.weights @ u)
+        bend = self.rates * self.beta * sigmoid(t) * sigmoid(-t)
+        return float(sigmoid(t) @ self.rates), bend @ self.weights
+
+
+def _counter_examples(subject: Subject, column: int, output: int) -> tuple[Array, Array]:
+    """Return a point with a positive slope and one with a negative, if they are found, and the slopes."""
+    slope = _Slope.of(subject, column, output)
+    least = _ROUNDING * float(np.abs(slope.rates).sum()) / subject.column_scale[column]
+    found: dict[int, tuple[Array, float]] = {}
+    for search in (partial(_local_points, reach=_NEAR), _far_points, partial(_local_points, reach=np.inf)):
+        if len(found) < 2:
+            points = search(slope)
+            true = _true_slopes(subject, points, column, output)
+            for sign, point, value in zip((1, -1), _as_given(subject, points), true):
+                if sign * value > least:
+                    found.setdefault(sign, (point, value))
+    chosen = [found[sign] for sign in (1, -1) if sign in found]
+    points = np.array([point for point, _ in chosen]).reshape(len(chosen), len(subject.feature_names))
+    return points, np.array([value for _, value in chosen])
+
+
+def _far_points(slope: _Slope) -> Array:
+    """Return points far out, (2, p), of the largest and of the least slope on rays without end.
+
+    Along a ray d learner j ends up on if w_j . d > 0, else off, and the slope ends up as the sum of the rates
+    that are on. The binary s_j, which says so, is tied to d by -1 <= w_j . d - (1 + margin) s_j <= -margin,
+    with |w_j| scaled to a sum of one and d within [-1, 1]. On the opposite ray the other learners are on, and
+    the slope is the sum of all rates less this one: if the one is largest, the other is least.
+    """
+    n_learners, size = slope.weights.shape
+    directions = slope.weights / np.abs(slope.weights).sum(axis=1, keepdims=True)
+    is_binary = np.concatenate([np.zeros(size), np.ones(n_learners)])
+    result = milp(
+        np.concatenate([np.zeros(size), -slope.rates]),
+        integrality=is_binary,
+        bounds=Bounds(is_binary - 1, np.ones(size + n_learners)),
+        constraints=LinearConstraint(
+            np.hstack([directions, -(1 + _MARGIN) * np.eye(n_learners)]), -1, -_MARGIN
+        ),
+        options={"node_limit": _NODES},
+    )
+    if result.x is None:
+        return np.zeros((2, size))
+    ray = result.x[:size]
+    far = ((np.abs(slope.origin) + _SATURATED / slope.beta) / np.abs(slope.weights @ ray)).max()
+    points: Array = far * np.stack([ray, -ray])
+    return points
+
+
+def _local_points(slope: _Slope, reach: float) -> Array:
+    """Return points, (2, p), of the largest and of the least slope that local searches find.
+
+    They stay within a reach of the training mean, in standard deviations, and start from the best of: the
+    mean, random points around it, and the two sides of the point of each learner's hyperplane nearest to it.
+    """
+    drawn = np.random.default_rng(0).standard_normal((2, _RANDOM_POINTS, slope.weights.shape[1]))
+    across = slope.weights / (slope.weights**2).sum(axis=1, keepdims=True)
+    foot, side = -slope.origin[:, None] * across, 3 / slope.beta[:, None] * across
+    points = np.concatenate([np.zeros_like(across[:1]), drawn[0], 3 * drawn[1], foot + side, foot - side])
+    points = points.clip(-reach, reach)
+    order = np.argsort(slope.value(points), kind="stable")
+    most, least = points[order[-_STARTS:]], points[order[:_STARTS]]
+    return np.stack([_climb(slope, most, 1, reach), _climb(slope, least, -1, reach)])
+
+
+def _climb(slope: _Slope, starts: Array, sign: int, reach: float) -> Array:
+    """Return the best of the points where L-BFGS-B ends, of shape (p,)."""
+
+    def objective(u: Array) -> tuple[float, Array]:
+        value, gradient = slope.value_and_gradient(u)
+        return -sign * value, -sign * gradient
+
+    box = Bounds(-reach, reach)
+    ends = [minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box) for start in starts]
+    best: Array = min(ends, key=lambda end: end.fun).x
+    return best
+
+
+def _inputs_at(subject: Subject, u: Array) -> Array:
+    """Return the model's inputs at points u, (n, p), of the numeric columns; first categories; (n, q)."""
+    columns = subject.columns
+    values = subject.column_mean + u * subject.column_scale
+    inputs: Array = values[:, columns.source] * columns.slope + columns.offset
+    for column in np.flatnonzero(columns.is_used).tolist():
+        others, states_of_others = states(columns, column)
+        inputs[:, others] = states_of_others[0]
+    return inputs
+
+
+def _true_slopes(subject: Subject, u: Array, column: int, output: int) -> Array:
+    """Return the slopes of h along a column, by the gradient of the model, of shape (n,)."""
+    columns = subject.columns
+    gradient = subject.ensemble.gradient(_inputs_at(subject, u))[:, :, output]
+    slopes: Array = columns.collect(gradient * np.where(columns.kind == "number", columns.slope, 0.0))
+    return slopes[:, column]
+
+
+def _as_given(subject: Subject, u: Array) -> Array:
+    """Return points in the columns of X, of shape (n, p)."""
+    values: Array = subject.column_mean + u * subject.column_scale
+    categorical = np.flatnonzero(subject.columns.is_used & ~subject.columns.is_number).tolist()
+    if categorical:
+        values = values.astype(object)
+        for column in categorical:
+            values[:, column] = example(subject, column)
+    return values

@@ -1,0 +1,404 @@
+"""The range of predictions that unknown features leave open, with bounds that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from numbers import Integral
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._rows.threads import single_threaded_blas
+from gbmap._subject import Subject, dense
+from gbmap.inspection._boxes import Learners, largest
+from gbmap.inspection._inputs import column_weights, example, levels, states
+from gbmap.inspection._results import need, one_row, squeeze
+from gbmap.plots.intervals import IntervalDisplay
+
+Array = NDArray[Any]
+
+_WORK_NUMBERS = 1 << 21  # learners times boxes held at a time: 16 MB an array
+_ULPS = 16.0  # by which bounds are widened, of the sizes of all that is added up
+
+
+@dataclass(frozen=True)
+class PredictionInterval:
+    """The range of h of each row over all values that its unknown features may have.
+
+    Shapes are those of one output; with K outputs there is a last axis of length K.
+
+    Attributes
+    ----------
+    lower, upper : arrays of shape (n,)
+        In the units of y (or log-odds). h lies between them whatever the unknown values are.
+    gap : array of shape (n,)
+        At most so far is an end from a value that h really has: `tol` times the spread of y, or
+        more where the boxes ran out; zero where h is known to grow without end.
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import prediction_interval_missing
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GBMAPRegressor(n_components=3, random_state=0).fit(X, y)
+    >>> prediction_interval_missing(model, X.head(5), ["bmi"], reference=X).to_frame().shape
+    (5, 3)
+    """
+
+    lower: Array
+    upper: Array
+    gap: Array
+    output_names: Array | None
+
+    def to_frame(self) -> Any:
+        """Return lower, upper and gap as a pandas frame, a row per row (and output).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        pd = need("pandas", "data")
+        index = pd.RangeIndex(len(self.lower), name="row")
+        if self.output_names is not None:
+            index = pd.MultiIndex.from_product([index, list(self.output_names)], names=["row", "output"])
+        ends = {name: getattr(self, name).ravel() for name in ("lower", "upper", "gap")}
+        return pd.DataFrame(ends, index=index)
+
+    def plot(self, *, output: Any = None, n_rows: int = 20, ax: Any = None) -> IntervalDisplay:
+        """Draw the intervals of the first rows.
+
+        Parameters
+        ----------
+        output : default=None
+            The output, if there are several.
+        n_rows : int, default=20
+            The most rows.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : IntervalDisplay
+        """
+        lower, upper = (
+            one_row(end[None, :n_rows], 0, output, self.output_names) for end in (self.lower, self.upper)
+        )
+        names = [f"row {i}" for i in range(len(lower))]
+        return IntervalDisplay(lower, upper, names, "prediction", show_zero=False).plot(ax=ax)
+
+
+def prediction_interval_missing(
+    model: Any, X: Any, unknown: Any, *, reference: Any = None, tol: float = 1e-3, max_boxes: int = 2000
+) -> PredictionInterval:
+    """Return the range of h = f - f_0 of each row when some features are unknown.
+
+    The bounds are sound: whatever values the unknown features have, within the ranges allowed, h lies between
+    them, up to rounding far out. They are tight as far as `tol` and `max_boxes` go: the ranges are cut into
+    boxes, on which each learner is bounded by lines, until an end is close to a value that h really has.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Through a pipeline the features are the columns of X as given; `explain` lists the
+        steps that it may have.
+    X : array-like or sparse matrix of shape (n, p)
+        The rows. What the unknown columns hold is ignored; it may be missing.
+    unknown : list of features, or dict of feature to what it may be
+        Features are names or positions of columns. In a dict, a numeric column has a range
+        ``(low, high)`` with finite or infinite ends, a categorical one a list of categories, and
+        None stands for any value, as in a list. Any value of a numeric column is there, not missing.
+    reference : array-like of shape (n', p), default=None
+        Rows like those of X, such as the training data. If given, any value means: in the range of a
+        numeric column in these rows, or among its categories there. Else a numeric column is without
+        limits, and an end of the interval may well be infinite.
+    tol : float, default=1e-3
+        How far an end may be from a value that h really has, in standard deviations of y - f_0 in
+        training (for classes, in units of the log-odds).
+    max_boxes : int, default=2000
+        A row's search for an end stops after about so many boxes. The end still holds, but is less
+        tight, which `gap` tells. One or two unknown features rarely need as many.
+
+    Returns
+    -------
+    interval : PredictionInterval
+
+    Notes
+    -----
+    With an ``init`` model the interval is that of what the GBMAP adds to it. Without one, it is that of
+    the prediction. It says nothing of noise in y. If two or more columns are without limits, an end may
+    be given as infinite although it is not, then with a `gap` that is infinite too.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.inspection import prediction_interval_missing
+    >>> from sklearn.datasets import make_friedman1
+    >>> X, y = make_friedman1(random_state=0)
+    >>> model = GBMAPRegressor(n_components=5, random_state=0).fit(X, y)
+    >>> interval = prediction_interval_missing(model, X, {"x0": (0, 1), "x3": (0.5, 1)})
+    >>> inside = X[:, 3] >= 0.5
+    >>> bool(((interval.lower <= model.predict(X)) & (model.predict(X) <= interval.upper))[inside].all())
+    True
+    """
+    if not 0 < tol < np.inf:
+        raise ValueError(f"tol must be positive and finite, got {tol!r}.")
+    if not (isinstance(max_boxes, Integral) and max_boxes >= 1):
+        raise ValueError(f"max_boxes must be an integer of at least 1, got {max_boxes!r}.")
+    subject = Subject.of(model)
+    asked = _read_unknown(subject, unknown)
+    fillers = {column: value for column in asked if (value := _filler(subject, column)) is not None}
+    inputs = subject.read(_filled(X, subject, fillers))
+    seen = None if reference is None else _read_reference(subject, reference)
+    choices = [_choices(subject, column, asked, seen, X, fillers) for column in asked]
+    n_choices = prod(len(values) for _, values in choices)
+    if n_choices > max_boxes:
+        raise ValueError(
+            f"unknown must leave at most max_boxes={max_boxes} combinations of categories, got {n_choices}; "
+            "raise max_boxes, or pass lists of the categories that are possible."
+        )
+    box = _Box.of(subject, {column: _range(subject, column, asked, seen) for column in asked}, choices)
+    n_rows = max(1, _WORK_NUMBERS // (max_boxes * len(subject.ensemble)))
+    with single_threaded_blas():  # its threads cost more than they bring to small matrices
+        chunks = [
+            _chunk_interval(subject, box, inputs[start : start + n_rows], tol, max_boxes)
+            for start in range(0, inputs.shape[0], n_rows)
+        ]
+    lower, upper, gap = (squeeze(np.concatenate(parts)) for parts in zip(*chunks))
+    return PredictionInterval(lower, upper, gap, subject.output_names)
+
+
+def _read_unknown(subject: Subject, unknown: Any) -> dict[int, Any]:
+    """Return what each unknown column may be: a pair of floats, a list of categories, or None for all."""
+    if isinstance(unknown, str) or not isinstance(unknown, Iterable):
+        raise TypeError(
+            f"unknown must be a list of features or a dict, got {unknown!r}; write [{unknown!r}]."
+        )
+    asked: dict[int, Any] = {}
+    for feature, allowed in unknown.items() if isinstance(unknown, Mapping) else ((f, None) for f in unknown):
+        column = subject.feature_index(feature, "unknown")
+        name = subject.feature_names[column]
+        if column in asked:
+            raise ValueError(f"unknown must name each column once, got {name!r} twice.")
+        read = _read_range if subject.columns.is_number[column] else _read_categories
+        asked[column] = None if allowed is None else read(name, allowed)
+    return asked
+
+
+def _read_range(name: Any, allowed: Any) -> tuple[float, float]:
+    try:
+        low, high = map(float, allowed)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not (low <= high and low < np.inf and high > -np.inf):
+        raise ValueError(
+            f"unknown[{name!r}] must be a pair (low, high) of numbers with low <= high, or None, "
+            f"got {allowed!r}."
+        )
+    return low, high
+
+
+def _read_categories(name: Any, allowed: Any) -> list[Any]:
+    categories = [] if isinstance(allowed, str) or not isinstance(allowed, Iterable) else list(allowed)
+    if not categories:
+        raise ValueError(f"unknown[{name!r}] must be a list of categories, or None, got {allowed!r}.")
+    return categories
+
+
+def _read_reference(subject: Subject, reference: Any) -> Any:
+    try:
+        return subject.read(reference)
+    except ValueError as error:
+        raise ValueError(f"reference must hold rows with the columns of X: {error}") from error
+
+
+def _filler(subject: Subject, column: int) -> Any:
+    """Return a value that the model can read, for a column whose values do not count; None if not known."""
+    category = example(subject, column)
+    if category is None and subject.columns.is_number[column]:
+        return float(subject.column_mean[column])
+    return category
+
+
+def _filled(X: Any, subject: Subject, values: dict[int, Any]) -> Any:
+    """Return a copy of X with columns replaced; of odd shape, X itself, for the model to refuse."""
+    if hasattr(X, "columns"):
+        return _filled_frame(X, subject.feature_names, values)
+    is_sparse = scipy.sparse.issparse(X)
+    copied: Any = X.tocsc(copy=True) if is_sparse else np.array(X, dtype=getattr(X, "dtype", object))
+    if copied.ndim != 2 or copied.shape[1] != len(subject.feature_names):
+        return X
+    for column, value in values.items():
+        if is_sparse:
+            copied.data[copied.indptr[column] : copied.indptr[column + 1]] = 0
+        else:
+            copied[:, column] = value
+    return copied
+
+
+def _filled_frame(X: Any, names: Array, values: dict[int, Any]) -> Any:
+    frame = nw.from_native(X, eager_only=True)
+    schema = frame.schema
+    by_position = dict(enumerate(schema))
+    for column, value in values.items():
+        label = names[column] if names[column] in schema else by_position.get(column)
+        if label is not None:
+            # A plain float would turn a column of float32, and with it all of X, into float64.
+            kind = schema[label] if schema[label].is_float() else None
+            frame = frame.with_columns(nw.lit(value, kind).alias(label))
+    return frame.to_native()
+
+
+def _range(subject: Subject, column: int, asked: dict[int, Any], seen: Any) -> tuple[float, float] | None:
+    """Return the ends of a numeric column, None for others."""
+    columns = subject.columns
+    if not columns.is_number[column]:
+        return None
+    if asked[column] is not None:
+        low, high = asked[column]
+        return low, high
+    inputs = [k for k in columns.inputs_of(column) if columns.kind[k] == "number" and columns.slope[k] != 0]
+    if seen is None or not inputs:
+        return -np.inf, np.inf
+    k = inputs[0]
+    values = (dense(seen[:, [k]]) - columns.offset[k]) / columns.slope[k]
+    return float(values.min()), float(values.max())
+
+
+def _choices(
+    subject: Subject, column: int, asked: dict[int, Any], seen: Any, X: Any, fillers: dict[int, Any]
+) -> tuple[NDArray[np.intp], Array]:
+    """Return the inputs of a column that are not numbers, (r,), and the values that they may have, (S, r)."""
+    inputs, values = states(subject.columns, column)
+    if subject.columns.is_number[column]:
+        return inputs, values
+    if asked[column] is not None:
+        by_name = dict(zip(levels(subject.columns, column), values))
+        rows = [
+            by_name[str(category)]
+            if str(category) in by_name
+            else _read_category(subject, column, category, X, fillers)[inputs]
+            for category in asked[column]
+        ]
+        return inputs, np.stack(rows)
+    return inputs, values if seen is None else np.unique(dense(seen[:, inputs]), axis=0)
+
+
+def _read_category(subject: Subject, column: int, category: Any, X: Any, fillers: dict[int, Any]) -> Array:
+    """Return the inputs of the first row with a category that has none of its own, of shape (q,)."""
+    first = _safe_indexing(X, [0])
+    try:
+        row: Array = dense(subject.read(_filled(first, subject, fillers | {column: category})))[0]
+    except (TypeError, ValueError) as error:
+        name = subject.feature_names[column]
+        raise ValueError(
+            f"unknown[{name!r}] must hold categories that the model knows, got {category!r}; "
+            f"it knows {', '.join(map(str, levels(subject.columns, column)))}."
+        ) from error
+    return row
+
+
+@dataclass(frozen=True)
+class _Box:
+    """What the unknown features may be, alike for all rows: a box of numbers, and choices of categories.
+
+    Attributes
+    ----------
+    inputs, origin : arrays of shape (r,)
+        The inputs that are unknown, and their values at the origin: training means, first choices.
+    shifts : array of shape (S, M)
+        How much w_j . x gains by each combination of choices.
+    sides : list of K lists of two Learners
+        -h and h of each output, without intercepts, of the numbers as deviations from their means.
+    """
+
+    inputs: NDArray[np.intp]
+    origin: Array
+    shifts: Array
+    sides: list[list[Learners]]
+
+    @classmethod
+    def of(
+        cls,
+        subject: Subject,
+        ranges: dict[int, tuple[float, float] | None],
+        choices: list[tuple[NDArray[np.intp], Array]],
+    ) -> _Box:
+        """Return the box of the ranges of numbers, and of all combinations of choices."""
+        columns, ensemble, mean = subject.columns, subject.ensemble, subject.column_mean
+        ends = {column: pair for column, pair in ranges.items() if pair is not None}
+        numbers = np.array(list(ends), dtype=np.intp)
+        is_free = np.isin(columns.source, numbers) & (columns.kind == "number")
+        origin = columns.slope * mean[columns.source] + columns.offset
+        shifts = np.zeros((1, len(ensemble)))
+        for inputs, values in choices:
+            is_free[inputs], origin[inputs] = True, values[0]
+            shift = (values - values[0]) @ ensemble.weights[:, inputs].T
+            shifts = (shifts[:, None] + shift).reshape(-1, len(ensemble))
+        low, high = np.reshape(list(ends.values()), (-1, 2)).T - mean[numbers]
+        weights, scale = column_weights(subject)[:, numbers], subject.column_scale[numbers]
+        sides = [
+            [
+                Learners(sign * ensemble.signs[which], ensemble.beta[which], weights[which], low, high, scale)
+                for sign in (-1, 1)
+            ]
+            for which in ensemble.outputs == np.arange(ensemble.n_outputs)[:, None]
+        ]
+        return cls(np.flatnonzero(is_free), origin[is_free], shifts, sides)
+
+
+def _chunk_interval(
+    subject: Subject, box: _Box, inputs: Any, tol: float, max_boxes: int
+) -> tuple[Array, Array, Array]:
+    """Return lower, upper and gap of some rows, each of shape (n, K)."""
+    ensemble = subject.ensemble
+    rows = np.array(dense(inputs))  # a frame may hand out an array that cannot be written to
+    rows[:, box.inputs] = box.origin
+    z = ensemble.project(rows)
+    row = np.repeat(np.arange(len(rows)), len(box.shifts))
+    ends, gaps = np.empty((2, 2, len(rows), ensemble.n_outputs))
+    for k, sides in enumerate(box.sides):
+        which = ensemble.outputs == k
+        z_k = (z[:, None, which] + box.shifts[:, which]).reshape(len(row), -1)
+        limit = tol * subject.model._target_deviation[k]
+        for side, learners in enumerate(sides):
+            if ensemble.activation == "identity":
+                ends[side, :, k], gaps[side, :, k] = _largest_linear(learners, z_k, len(rows)), 0.0
+            else:
+                ends[side, :, k], gaps[side, :, k] = largest(
+                    learners, z_k, row, tol=limit, max_boxes=max_boxes
+                )
+    level = ensemble.sum_outputs(ensemble.intercepts[None])
+    blur = _ULPS * np.finfo(inputs.dtype).eps * _sizes(ensemble, rows, box)
+    return level - ends[0] - blur, level + ends[1] + blur, gaps.max(axis=0)
+
+
+def _largest_linear(learners: Learners, z: Array, n_rows: int) -> Array:
+    """Return the largest sum of linear learners of each row."""
+    slope = learners.signs @ learners.weights
+    moves = slope != 0
+    end = np.where(slope > 0, learners.high, learners.low)
+    most: Array = (z @ learners.signs).reshape(n_rows, -1).max(axis=1) + slope[moves] @ end[moves]
+    return most
+
+
+def _sizes(ensemble: Ensemble, rows: Array, box: _Box) -> Array:
+    """Return the sums of the sizes of all that is added up on the way to h, of shape (n, K)."""
+    fixed = np.abs(ensemble.intercepts) + np.abs(ensemble.offsets + ensemble.weights @ ensemble.center)
+    fixed += np.abs(box.shifts).max(axis=0)
+    sizes = np.abs(rows - ensemble.center) @ np.abs(ensemble.weights).T + fixed
+    reaches = [
+        np.abs(side.weights).sum(axis=0) @ np.nan_to_num(np.maximum(-side.low, side.high), posinf=0.0)
+        for side, _ in box.sides
+    ]
+    total: Array = ensemble.sum_outputs(sizes) + np.array(reaches)
+    return total
