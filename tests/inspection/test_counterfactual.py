@@ -1,5 +1,7 @@
 """The nearest row past a value: it passes, keeps to what is allowed, and no row is nearer than is claimed."""
 
+import ctypes
+import sys
 from functools import cache
 
 import matplotlib as mpl
@@ -102,7 +104,7 @@ def households():
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("activation", ["softplus", "identity"])
 @given(seed=SEEDS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 def test_no_row_of_a_fine_grid_is_nearer(p, activation, seed):
     rng = np.random.default_rng(seed)
     model, X = random_model(rng, p, int(rng.integers(1, 8)), activation)
@@ -137,7 +139,7 @@ def test_no_row_of_a_fine_grid_is_nearer(p, activation, seed):
 
 
 @given(seed=SEEDS)
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 def test_no_random_row_within_the_lower_bound_passes(seed):
     rng = np.random.default_rng(seed)
     p = 6
@@ -300,7 +302,7 @@ def test_a_whole_number_that_passes_by_less_than_the_solver_can_tell_is_found():
 
 
 def test_a_value_nearer_than_the_solver_can_tell_is_passed_but_nothing_is_proved():
-    model, X = random_model(np.random.default_rng(0), 1, 1, signs=(1.0,))
+    model = random_model(np.random.default_rng(0), 1, 1, signs=(1.0,))[0]
     model.ensemble_.beta[:] = 100
     step = model.scale_[0] * np.sign(model.ensemble_.weights[0, 0])
     bend = -model.ensemble_.offsets[0] / model.ensemble_.weights[0, 0]
@@ -521,9 +523,11 @@ def test_without_time_what_is_returned_is_true_all_the_same():
         assert "time_limit=0" in result.message
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="reaches for the C library")
 def test_nothing_is_printed(capfd):
     model, X = diabetes()
     nearest_counterfactual(model, X.iloc[8], 200, bounds=X, integer=list(X.columns))
+    ctypes.CDLL(None).fflush(None)  # the solver is not Python
     assert capfd.readouterr().out == ""
 
 

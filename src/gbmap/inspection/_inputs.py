@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from gbmap._columns import Columns
+from gbmap._columns import Columns, trace
 from gbmap._subject import Subject
 
 Array = NDArray[Any]
@@ -50,25 +51,39 @@ def levels(columns: Columns, column: int) -> list[Any]:
 
 def example(subject: Subject, column: int) -> Any:
     """Return the first category of a column as the user writes it, or None if that is not known."""
-    names = levels(subject.columns, column)
-    for categories in _encoded(subject.preprocessing):
-        by_name = {str(category): category for category in categories}
-        if names and names[0] in by_name and set(names) - set(by_name) <= {"infrequent_sklearn"}:
-            category = by_name[names[0]]
-            return category.item() if isinstance(category, np.generic) else category
-    return None
+    first = levels(subject.columns, column)[:1]
+    return next((each for each in categories(subject).get(column, []) if str(each) in first), None)
 
 
-def _encoded(step: Any) -> Iterator[Array]:
-    """Yield the categories of each column that some one-hot encoder in a step has seen."""
-    if isinstance(step, OneHotEncoder):
-        yield from step.categories_
-    elif isinstance(step, Pipeline):
+def categories(subject: Subject) -> dict[int, list[Any]]:
+    """Return the categories of each one-hot encoded column, as the user writes them."""
+    found: dict[int, list[Any]] = {}
+    plain = Columns.plain(subject.feature_names)
+    for k, names in _encoded(subject.preprocessing, plain, frozenset()):
+        found.setdefault(int(k), []).extend(names)
+    return found
+
+
+def _encoded(step: Any, columns: Columns, filled: frozenset[Any]) -> Iterator[tuple[int, list[Any]]]:
+    """Yield columns and their categories, without those that only stand for missing values."""
+    if isinstance(step, Pipeline):
         for _, part in step.steps:
-            yield from _encoded(part)
-    elif isinstance(step, ColumnTransformer):
-        for _, part, _ in step.transformers_:
-            yield from _encoded(part)
+            yield from _encoded(part, columns, filled)
+            if isinstance(part, SimpleImputer) and part.strategy == "constant":
+                filled |= set(part.statistics_)
+            columns = trace(part, columns)
     elif isinstance(step, FeatureUnion):
         for _, part in step.transformer_list:
-            yield from _encoded(part)
+            yield from _encoded(part, columns, filled)
+    elif isinstance(step, ColumnTransformer):
+        for name, part, _ in step.transformers_:
+            at = np.asarray(step._transformer_to_input_indices[name], dtype=np.intp)
+            yield from _encoded(part, columns.take(at), filled)
+    elif isinstance(step, OneHotEncoder):
+        for k, categories in zip(columns.source, step.categories_):
+            yield k, [each for each in categories.tolist() if not is_missing(each) and each not in filled]
+
+
+def is_missing(value: Any) -> bool:
+    # NaN, None, and pandas' marks, whose comparison with themselves has no truth value.
+    return not isinstance(value, str) and str(value) in ("nan", "None", "<NA>", "NaT")

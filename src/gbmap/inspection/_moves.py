@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder
 
-from gbmap._columns import Columns, trace
+from gbmap._columns import Columns
 from gbmap._subject import Subject, dense
+from gbmap.inspection._inputs import categories, is_missing
 from gbmap.inspection._nearest import Problem
 
 Array = NDArray[Any]
@@ -82,11 +79,6 @@ def _objects(values: list[Any]) -> Array:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-def _is_missing(value: Any) -> bool:
-    # NaN, None, and pandas' marks, whose comparison with themselves has no truth value.
-    return not isinstance(value, str) and str(value) in ("nan", "None", "<NA>", "NaT")
 
 
 def _is_flag(value: Any) -> bool:
@@ -159,7 +151,7 @@ class Limits:
     def of(cls, question: Question, bounds: Any, immutable: Iterable[Any], integer: Iterable[Any]) -> Limits:
         """Return the limits that the user set, checked; what is missing in the row is fixed too."""
         subject, values = question.subject, question.row.values
-        missing, is_flag = np.array([(_is_missing(value), _is_flag(value)) for value in values]).T
+        missing, is_flag = np.array([(is_missing(value), _is_flag(value)) for value in values]).T
         fixed, whole = np.zeros((2, len(values)), dtype=bool)
         fixed[_indices(subject, immutable, "immutable")] = True
         whole[_indices(subject, integer, "integer")] = True
@@ -287,10 +279,10 @@ class Space:
         numeric = np.flatnonzero(subject.columns.is_number & free)
         feature, level = numeric.tolist(), [None] * len(numeric)
         inputs = [_inputs_of_numbers(subject.columns, numeric, scale)]
-        for k, categories in _categories(subject).items():
+        for k, names in categories(subject).items():
             if free[k]:
                 _refuse_both(subject, k)
-                levels, added = _levels(question, k, categories)
+                levels, added = _levels(question, k, names)
                 feature += [k] * len(levels)
                 level += levels
                 inputs.append(scipy.sparse.csr_array(added))
@@ -378,35 +370,6 @@ def _refuse_both(subject: Subject, k: int) -> None:
             f"{subject.feature_names[k]!r} enters the model both as a number and as categories; "
             "name it in immutable."
         )
-
-
-def _categories(subject: Subject) -> dict[int, list[Any]]:
-    """Return the categories of each one-hot encoded column, as the user writes them."""
-    found: dict[int, list[Any]] = {}
-    plain = Columns.plain(subject.feature_names)
-    for k, categories in _encoded(subject.preprocessing, plain, frozenset()):
-        found.setdefault(int(k), []).extend(categories)
-    return found
-
-
-def _encoded(step: Any, columns: Columns, filled: frozenset[Any]) -> Iterator[tuple[int, list[Any]]]:
-    """Yield columns and their categories, without those that only stand for missing values."""
-    if isinstance(step, Pipeline):
-        for _, part in step.steps:
-            yield from _encoded(part, columns, filled)
-            if isinstance(part, SimpleImputer) and part.strategy == "constant":
-                filled |= set(part.statistics_)
-            columns = trace(part, columns)
-    elif isinstance(step, FeatureUnion):
-        for _, part in step.transformer_list:
-            yield from _encoded(part, columns, filled)
-    elif isinstance(step, ColumnTransformer):
-        for name, part, _ in step.transformers_:
-            at = np.asarray(step._transformer_to_input_indices[name], dtype=np.intp)
-            yield from _encoded(part, columns.take(at), filled)
-    elif isinstance(step, OneHotEncoder):
-        for k, categories in zip(columns.source, step.categories_):
-            yield k, [each for each in categories.tolist() if not _is_missing(each) and each not in filled]
 
 
 def _levels(question: Question, k: int, categories: list[Any]) -> tuple[list[Any], Array]:
