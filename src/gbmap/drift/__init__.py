@@ -1,8 +1,17 @@
 """Drift without labels: which rows of a model's predictions should not be trusted, and why."""
 
+from gbmap.drift.assessment import CoordinateShifts, DriftAssessment, RegionShifts
 from gbmap.drift.detector import DriftDetector
 from gbmap.drift.euclidean import EuclideanDetector
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate
 
-__all__ = ["DriftDetector", "DriftExplanation", "EuclideanDetector", "LossEstimate"]
+__all__ = [
+    "CoordinateShifts",
+    "DriftAssessment",
+    "DriftDetector",
+    "DriftExplanation",
+    "EuclideanDetector",
+    "LossEstimate",
+    "RegionShifts",
+]

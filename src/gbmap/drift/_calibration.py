@@ -78,7 +78,8 @@ class Calibration:
 
     def level_of_quantile(self, quantile: float) -> float:
         """Return the smallest calibration indicator with at least this share of them at or below it."""
-        rank = int(np.ceil(quantile * len(self.indicators))) - 1
+        # The product of 0.07 and 100 is above 7 by rounding, and 7 rows are meant.
+        rank = int(np.ceil(quantile * len(self.indicators) - 1e-9)) - 1
         return float(self.indicators[max(rank, 0)])
 
     def level_of_loss(self, loss: float) -> float:

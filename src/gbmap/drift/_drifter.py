@@ -66,11 +66,12 @@ class Drifter:
         inputs = self.watched.subject.read(X)
         distances, positions = self.neighbours.find(self.watched.embed(inputs))
         difference = self.watched.score(X, inputs) - self.neighbours.mean(positions)
-        return Measures(np.abs(difference).sum(axis=1), distances[:, -1])
+        last = distances[:, -1].copy()  # a view would keep the distances to all neighbours alive
+        return Measures(np.abs(difference).sum(axis=1), last)
 
     def calibrate(self, X: Any, y: Array) -> tuple[Measures, Array]:
         """Return the measures and losses of held-out rows."""
-        return self.measure(X), self.watched.losses(X, y)
+        return self.measure(X), self.watched.losses(X, y, "y_cal")
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of rows."""

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._base import BaseGBMAP
@@ -22,6 +21,8 @@ from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 
 Array = NDArray[Any]
 
+_MOST_CLASSES = 20  # whole numbers with more different values are counts or amounts, not classes
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -29,14 +30,19 @@ class Watched:
 
     Attributes
     ----------
+    model : estimator
+        What makes the predictions, pipeline and all.
     subject : Subject
         The GBMAP: the model itself, or one fitted to the predictions of a foreign model.
-    foreign : estimator or None
-        The model, if it is no GBMAP.
     """
 
+    model: Any
     subject: Subject
-    foreign: Any = None
+
+    @property
+    def foreign(self) -> Any:
+        """The model, if it is no GBMAP, else None."""
+        return None if is_gbmap(self.model) else self.model
 
     @property
     def classes(self) -> Array | None:
@@ -49,11 +55,6 @@ class Watched:
         """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
         names = self.subject.output_names
         return names if names is None or self.classes is None else self.classes
-
-    @property
-    def model(self) -> Any:
-        """The estimator that makes the predictions."""
-        return self.subject.model if self.foreign is None else self.foreign
 
     def embed(self, inputs: Any) -> Array:
         """Return phi of the GBMAP's inputs, of shape (n, M)."""
@@ -68,25 +69,41 @@ class Watched:
 
     def values(self, X: Any, y: Array, score: Array) -> Array:
         """Return what rows contribute as neighbours, (n, K): y - f_0, or for classes their scores."""
+        targets = self.targets(y, "y")
         if self.classes is not None:
             return score
-        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         return targets if self.foreign is not None else targets - self.subject.initial_score(X)
 
-    def losses(self, X: Any, y: Array) -> Array:
-        """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
+    def targets(self, y: Array, name: str) -> Array:
+        """Return y as numbers, or -1 and +1 for classes, of shape (n, K); an error if they do not suit."""
         if self.foreign is None:
-            targets = self.subject.read_targets(y, len(y))
-            each: Array = self.subject.row_losses(targets, self.subject.full_score(X)).mean(axis=1)
-            return each
-        score = _foreign_score(self.foreign, X)
+            return self.subject.read_targets(y, len(y), name)
         if self.classes is None:
-            squares: Array = ((np.asarray(y, dtype=np.float64).reshape(len(y), -1) - score) ** 2).mean(axis=1)
-            return squares
+            numbers: Array = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+            n_outputs = self.subject.ensemble.n_outputs
+            if numbers.shape[1] != n_outputs:
+                raise ValueError(
+                    f"{name} must have as many targets as the estimator predicts, {n_outputs}, "
+                    f"got {numbers.shape[1]}."
+                )
+            return numbers
+        known = self.classes.tolist()
+        if unknown := [label for label in np.unique(y).tolist() if label not in known]:
+            raise ValueError(f"{name} must hold classes of the estimator only, {known}, got {unknown} too.")
         positive = self.classes[1:] if len(self.classes) == 2 else self.classes
-        sign = np.where(np.asarray(y)[:, None] == positive, 1.0, -1.0)
-        logistic: Array = np.logaddexp(0.0, -sign * score).mean(axis=1)
-        return logistic
+        return np.where(y[:, None] == positive, 1.0, -1.0)
+
+    def losses(self, X: Any, y: Array, name: str = "y") -> Array:
+        """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
+        targets = self.targets(y, name)
+        if self.foreign is None:
+            each = self.subject.row_losses(targets, self.subject.full_score(X))
+        elif self.classes is None:
+            each = (targets - _foreign_score(self.foreign, X)) ** 2
+        else:
+            each = np.logaddexp(0.0, -targets * _foreign_score(self.foreign, X))
+        mean: Array = each.mean(axis=1)
+        return mean
 
     def loss_of_error(self, size: Array) -> Array:
         """Return the loss if every output is off by `size`, (n,) -> (n,); the mean over both directions.
@@ -112,16 +129,17 @@ class Watched:
         return float(r2_score(score, self.subject.full_score(X), multioutput="variance_weighted"))
 
 
-def watch(estimator: Any, X: Any, y: Array, surrogate: Any = None) -> Watched:
+def watch(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Watched:
     """Return the model to watch: fitted, if it is not yet, and with an embedding, if it has none."""
     if isinstance(estimator, FrozenEstimator):
+        check_is_fitted(estimator)
         estimator = estimator.estimator
     if estimator is None:
-        estimator = GBMAPRegressor() if _is_continuous(y) else GBMAPClassifier()
+        estimator = (GBMAPClassifier if _holds_classes(y) else GBMAPRegressor)(random_state=seed)
     if not is_fitted(estimator):
         estimator = clone(estimator).fit(X, y)
     if is_gbmap(estimator):
-        return Watched(Subject.of(estimator))
+        return Watched(estimator, Subject.of(estimator))
     if not is_classifier(estimator) and not is_regressor(estimator):
         raise TypeError(
             f"estimator must be a classifier or a regressor, got {type(estimator).__name__}; "
@@ -131,7 +149,14 @@ def watch(estimator: Any, X: Any, y: Array, surrogate: Any = None) -> Watched:
     if not is_gbmap(surrogate) or is_classifier(surrogate):
         raise TypeError("surrogate must be a GBMAPRegressor, or a pipeline that ends in one.")
     score = _foreign_score(estimator, X)
-    return Watched(Subject.of(surrogate.fit(X, score if score.shape[1] > 1 else score[:, 0])), estimator)
+    try:
+        surrogate.fit(X, score if score.shape[1] > 1 else score[:, 0])
+    except ValueError as error:
+        raise ValueError(
+            f"no GBMAP could be fitted to the predictions of this {type(estimator).__name__}: {error} Pass "
+            "`surrogate`, a pipeline that prepares X as the estimator does and ends in a GBMAPRegressor."
+        ) from error
+    return Watched(estimator, Subject.of(surrogate))
 
 
 def is_gbmap(estimator: Any) -> bool:
@@ -149,11 +174,20 @@ def is_fitted(estimator: Any) -> bool:
         check_is_fitted(estimator)
     except NotFittedError:
         return False
+    except AttributeError as error:  # it is none of scikit-learn's, and does not say what it is
+        raise TypeError(
+            "estimator must derive from sklearn.base.BaseEstimator, and from RegressorMixin or "
+            f"ClassifierMixin before it, got {type(estimator).__name__}; wrap it in a class that does."
+        ) from error
     return True
 
 
-def _is_continuous(y: Array) -> bool:
-    return bool(type_of_target(y).startswith("continuous"))
+def _holds_classes(y: Array) -> bool:
+    """Whether y holds text, truth values, or a few whole numbers that come again and again."""
+    if y.ndim > 1 or y.dtype.kind not in "iuf":
+        return y.ndim == 1
+    values = np.unique(y)
+    return len(values) <= min(_MOST_CLASSES, len(y) // 2) and bool((values == np.round(values)).all())
 
 
 def _foreign_score(model: Any, X: Any) -> Array:

@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from gbmap._base import _seed
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._watched import is_fitted, watch
+from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate, LossModel
 
@@ -36,8 +37,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     estimator : estimator or None, default=None
         The model to watch. A GBMAP, or a pipeline that ends in one, fitted or not; any other
         classifier or regressor, for which a GBMAP is fitted to the model's own predictions to
-        say which rows are near. None is a GBMAP with default settings. A fitted one is used as
-        it is; wrap it in ``sklearn.frozen.FrozenEstimator`` if the detector is to be cloned.
+        say which rows are near. None is a GBMAP with default settings: a classifier if y holds text,
+        truth values or at most 20 whole numbers, else a regressor. A fitted one is used as it is;
+        wrap it in ``sklearn.frozen.FrozenEstimator`` if the detector is to be cloned.
     n_neighbors : int, default=5
         k.
     distance_weight : float, default=0.0
@@ -54,12 +56,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     n_jobs : int or None, default=None
         Threads for finding neighbours.
     random_state : int, RandomState instance or None, default=None
-        Seeds the folds.
+        Seeds the folds, and the GBMAP if ``estimator`` is None.
 
     Attributes
     ----------
     threshold_ : float
-        Rows with an indicator above it raise the alarm. Only if calibrated.
+        Rows with an indicator above it raise the alarm. Only if calibrated, or set by `set_threshold`.
     offset_ : float
         ``-threshold_``, as in scikit-learn's outlier detectors.
     calibration_size_ : int
@@ -156,9 +158,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             raise ValueError("X_cal and y_cal must be given together, or neither of them.")
         was_fitted = self.estimator is not None and is_fitted(self.estimator)
         y = _read_y(y, X, "y")
+        self._seed = _seed(self.random_state) % 2**32
         self._drifter = self._make_drifter(X, y)
         self.estimator_ = self._drifter.watched.model
         self._calibration = None
+        self.__dict__.pop("threshold_", None)  # of an earlier fit
+        self.__dict__.pop("offset_", None)
         if X_cal is not None:
             X_cal = self._read_rows(X_cal)
             held_out = self._drifter.calibrate(X_cal, _read_y(y_cal, X_cal, "y_cal"))
@@ -172,7 +177,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _make_drifter(self, X: Any, y: Array) -> Drifter:
-        watched = watch(self.estimator, X, y, self.surrogate)
+        watched = watch(self.estimator, X, y, self.surrogate, self._seed)
         return Drifter.of(watched, X, y, self.n_neighbors, self.algorithm, self.n_jobs)
 
     def _cross_fit(self, X: Any, y: Array) -> Calibration | None:
@@ -190,14 +195,13 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
     def _folds(self, y: Array) -> Any:
         """Return how to cut the rows, or None if they are too few to leave neighbours in every fold."""
-        seed = _seed(self.random_state) % 2**32
-        most = len(y) - self.n_neighbors
-        if self._drifter.watched.classes is None:
-            return KFold(self.cv, shuffle=True, random_state=seed) if most >= self.cv else None
-        smallest = int(np.unique(y, return_counts=True)[1].min())
+        is_classes = self._drifter.watched.classes is not None
+        smallest = int(np.unique(y, return_counts=True)[1].min()) if is_classes else len(y)
         n_folds = min(self.cv, smallest)
-        enough = n_folds >= 2 and len(y) - -(-len(y) // n_folds) >= self.n_neighbors
-        return StratifiedKFold(n_folds, shuffle=True, random_state=seed) if enough else None
+        if n_folds < 2 or len(y) - -(-len(y) // n_folds) < self.n_neighbors:
+            return None
+        kind = StratifiedKFold if is_classes else KFold
+        return kind(n_folds, shuffle=True, random_state=self._seed)
 
     def indicator(self, X: Any) -> Array:
         """Return the drift indicator, |f - f_kNN|, in the units of y (log-odds for classes).
@@ -241,7 +245,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         -------
         decision : array of shape (n,)
         """
-        self._need_calibration()
+        check_is_fitted(self)
+        if not hasattr(self, "threshold_"):
+            self._need_calibration()
         decision: Array = self.score_samples(X) + self.threshold_
         return decision
 
@@ -295,7 +301,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if self._calibration is None:
             raise ValueError(
                 "this needs calibration rows: pass X_cal and y_cal to fit, rows that the estimator was not "
-                "trained on; or an unfitted estimator with enough rows of each class, to be cross-fitted."
+                "trained on; or an unfitted estimator with enough rows, of each class, to be cross-fitted."
             )
         return self._calibration
 
@@ -389,6 +395,59 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._drifter.explain(self._read_rows(X))
+
+    def assess(
+        self, X: Any, y: Any = None, *, delta: float = 0.1, confidence: float = 0.95
+    ) -> DriftAssessment:
+        """Compare a batch of rows with the reference rows: whether predictions have shifted, why and where.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            The batch; one row will do.
+        y : array-like of shape (n,) or (n, n_targets), default=None
+            Its labels, if they are known, for the losses.
+        delta : float, default=0.1
+            The shift of the mean prediction that is tolerated, in standard deviations of y over the
+            reference rows (of y - f_0 if the model has an ``init``; for classes, of their scores).
+        confidence : float, default=0.95
+            One less the chance of a false ``is_shifted``, for a shift of at most delta; and that of
+            the interval of the expected loss.
+
+        Returns
+        -------
+        assessment : DriftAssessment
+
+        Notes
+        -----
+        Rows are read in chunks. What is kept of them takes some 200 bytes a row and output, however many
+        columns X has. Beyond 2^25 numbers in the embedding (1.6 million rows with 20 components) the
+        distances of coordinates are those of a random sample of the rows, the same each time.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gbmap import DriftDetector, GBMAPRegressor
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> model = GBMAPRegressor(2, random_state=0).fit(X, X[:, 0])
+        >>> drift = DriftDetector(model).fit(X, X[:, 0]).assess(X + 1)
+        >>> round(drift.shift, 1), drift.contributions.round(1).tolist()
+        (1.0, [1.0, 0.0])
+        """
+        check_is_fitted(self)
+        X = self._read_rows(X)
+        if y is not None and _num_samples(y) != _num_samples(X):
+            raise ValueError(f"y must have as many rows as X, {_num_samples(X)}, got {_num_samples(y)}.")
+        return assess_rows(
+            self._drifter,
+            X,
+            None if y is None else _read_y(y, X, "y"),
+            calibration=self._calibration,
+            threshold=getattr(self, "threshold_", None),
+            distance_weight=self.distance_weight,
+            delta=delta,
+            confidence=confidence,
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_drifter")

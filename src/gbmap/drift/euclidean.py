@@ -109,7 +109,7 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         folds = KFold(self.cv, shuffle=True, random_state=_seed(self.random_state) % 2**32).split(rows)
         held_out = np.concatenate([self._far(self._index(rows[train]), rows[test]) for train, test in folds])
         self._neighbours = self._index(rows)
-        self.threshold_ = float(np.quantile(held_out, 1 - self.false_alarm_rate, method="higher"))
+        self.threshold_ = float(np.quantile(held_out, 1 - self.false_alarm_rate, method="inverted_cdf"))
         self.offset_ = -self.threshold_
         return self
 

@@ -107,11 +107,13 @@ class LossModel:
         beyond, at_most = self._beyond(measures.distances)
         low, high = np.quantile(self.ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
         error = self._error_of_mean(inside, confidence)
+        losses = inside + beyond
         return LossEstimate(
-            losses=inside + beyond,
-            lower=low * inside,
-            upper=high * inside + at_most,
-            mean=float((inside + beyond).mean()),
+            losses=losses,
+            # The mean of skewed losses may lie outside a short interval of their quantiles.
+            lower=np.minimum(low * inside, losses),
+            upper=np.maximum(high * inside + at_most, losses),
+            mean=float(losses.mean()),
             mean_lower=max(float(inside.mean() - error), 0.0),
             mean_upper=float((inside + at_most).mean() + error),
             confidence=confidence,

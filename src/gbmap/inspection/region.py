@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._rows import map_rows
-from gbmap._subject import Subject, dense
+from gbmap._subject import Subject
+from gbmap.inspection._patterns import describe, patterns_of, unpack
 from gbmap.inspection._results import need
 from gbmap.inspection._words import HalfSpace, standard_rows
 from gbmap.inspection.explanation import explain
@@ -22,8 +22,6 @@ from gbmap.plots import BarDisplay
 Array = NDArray[Any]
 
 _WORK_NUMBERS = 1 << 20  # local coefficients held at a time: 8 MB
-_MOST_TERMS = 3  # half-spaces in a description
-_PRECISE = 0.95  # a description that holds for so few other rows needs no further half-space
 _DRAWABLE = ("mean_prediction", "mean_target", "mean_loss", "bias", "share")
 
 
@@ -111,7 +109,7 @@ class Regions:
             The position of the region; -1 for a pattern that was left out, -2 for one that was never seen.
         """
         known = self._known
-        bits = _patterns(known.subject, known.learners, known.subject.read(X))
+        bits = patterns_of(known.subject, known.learners, known.subject.read(X))
         position = np.minimum(np.searchsorted(known.patterns, bits), len(known.patterns) - 1)
         labels: Array = np.where(known.patterns[position] == bits, known.labels[position], -2)
         return labels
@@ -208,12 +206,12 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     n_outputs = subject.ensemble.n_outputs
     learners, rows = subject.ensemble[k::n_outputs], standard_rows(subject, inputs)
     words = [HalfSpace.of(subject, j, rows) for j in range(k, len(subject.ensemble), n_outputs)]
-    bits = _patterns(subject, learners, inputs)
+    bits = patterns_of(subject, learners, inputs)
     seen, of_row, counts = np.unique(bits, return_inverse=True, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:max_regions]
     known = _Known(subject, learners, seen, _ranks(largest, len(seen)))
-    patterns, labels, n_rows = _unpack(seen[largest], len(learners)), known.labels[of_row], counts[largest]
-    descriptions, precision, coverage = _describe(patterns, labels, words, inputs)
+    patterns, labels, n_rows = unpack(seen[largest], len(learners)), known.labels[of_row], counts[largest]
+    descriptions, precision, coverage = describe(patterns, labels, words, inputs)
     return Regions(
         patterns=patterns,
         n_rows=n_rows,
@@ -239,24 +237,6 @@ class _Known:
     learners: Ensemble
     patterns: Array
     labels: Array
-
-
-def _patterns(subject: Subject, learners: Ensemble, inputs: Any) -> Array:
-    """Return which learners are active in each row, as a string of bits, of shape (n,)."""
-    n_bytes = -(-len(learners) // 8)
-
-    def pack(rows: Any) -> Array:
-        is_active = learners.project(dense(rows)) > 0
-        return np.packbits(is_active | (learners.activation == "identity"), axis=1)
-
-    packed = map_rows(pack, inputs, n_bytes, np.uint8, subject.model.n_jobs)
-    return packed.view(np.dtype((np.void, n_bytes)))[:, 0]
-
-
-def _unpack(bits: Array, n_learners: int) -> Array:
-    """Return strings of bits as a boolean array of a row each."""
-    packed = np.frombuffer(bits.tobytes(), np.uint8).reshape(len(bits), -1)
-    return np.unpackbits(packed, axis=1, count=n_learners).astype(bool)
 
 
 def _ranks(largest: Array, n_patterns: int) -> Array:
@@ -311,49 +291,3 @@ def _mean_coefficients(model: Any, subject: Subject, X: Any, labels: Array, n_ro
         ]
         means.append(np.sum(sums, axis=0) / count)
     return np.array(means).reshape(len(n_rows), -1, subject.ensemble.n_outputs)
-
-
-def _describe(
-    patterns: Array, labels: Array, words: list[HalfSpace], inputs: Any
-) -> tuple[Array, Array, Array]:
-    """Return the regions in words, and the precision and coverage of those, each of shape (R,)."""
-    active = np.array([np.packbits(half_space.holds(inputs)) for half_space in words])
-    found = []
-    for label, pattern in enumerate(patterns):
-        chosen, precision, coverage = _choose(np.packbits(labels == label), pattern, active, len(labels))
-        sides = [words[j].words(active=bool(pattern[j])) for j in chosen]
-        found.append((" and ".join(sides) or "everywhere", precision, coverage))
-    descriptions, precisions, coverages = zip(*found)
-    return np.array(descriptions, dtype=object), np.array(precisions), np.array(coverages)
-
-
-def _choose(inside: Array, pattern: Array, active: Array, n: int) -> tuple[list[int], float, float]:
-    """Choose half-spaces that tell the rows inside a region from the others, greedily; all rows as bits.
-
-    Each is the one that makes the harmonic mean of precision and coverage largest. Half-spaces to the last
-    digit would keep all rows inside, and the best would be the one that excludes most of those outside.
-
-    Returns
-    -------
-    chosen : list of learners
-    precision, coverage : float
-    """
-    sides = np.where(pattern[:, None], active, ~active)
-    satisfying, chosen = np.packbits(np.ones(n, dtype=bool)), list[int]()
-    n_inside = right = _count(inside)
-    total = n
-    while right < _PRECISE * total and len(chosen) < _MOST_TERMS:
-        rights, totals = _count(sides & (satisfying & inside)), _count(sides & satisfying)
-        quality = rights / (totals + n_inside)
-        best = int(np.argmax(quality))
-        if quality[best] <= right / (total + n_inside):
-            break
-        chosen.append(best)
-        satisfying = satisfying & sides[best]
-        right, total = rights[best], totals[best]
-    return chosen, float(right / total), float(right / n_inside)
-
-
-def _count(bits: Array) -> Any:
-    """Return how many bits are set, along the last axis."""
-    return np.bitwise_count(bits).sum(axis=-1, dtype=np.intp)

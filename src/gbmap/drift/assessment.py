@@ -1,0 +1,460 @@
+"""A batch beside the reference rows: how far predictions have moved, by which features, and where."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, is_dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, wasserstein_distance
+
+from gbmap.drift._calibration import Calibration, Measures
+from gbmap.drift._drifter import Drifter, chunks
+from gbmap.drift._groups import Groups
+from gbmap.drift._sides import Side
+from gbmap.drift.loss_estimate import LossModel
+from gbmap.inspection._lift import of_one
+from gbmap.inspection._results import need, one_row, squeeze
+from gbmap.inspection._words import HalfSpace, standard_rows
+from gbmap.plots import BarDisplay
+
+Array = NDArray[Any]
+
+_PARTS = ("summary", "features", "coordinates", "regions")
+_OF_ONE = {  # names of columns whose attribute is a plural
+    "shifts": "shift",
+    "distances": "distance",
+    "half_spaces": "half_space",
+    "descriptions": "description",
+    "contributions": "contribution",
+}
+
+
+@dataclass(frozen=True)
+class CoordinateShifts:
+    """How far each coordinate f_j of the embedding has moved, in units of y.
+
+    There are M = K m of them for K outputs and m components, in the order of the columns of ``transform``.
+
+    Attributes
+    ----------
+    shifts : array of shape (M,)
+        The mean of f_j over the batch less that over the reference; those of an output add up to its shift.
+    distances : array of shape (M,)
+        W1(f_j), the Wasserstein distance between batch and reference: at least the size of the shift.
+    half_spaces : array of str of shape (M,)
+        Where the learner is active, in words: at most three terms that follow w . x + c on the reference
+        rows, rounded.
+    outputs : integer array of shape (M,)
+        The position of the output that a coordinate adds to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import DriftDetector, GBMAPRegressor
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = GBMAPRegressor(2, random_state=0).fit(X, X[:, 0])
+    >>> drift = DriftDetector(model).fit(X, X[:, 0]).assess(X + 1)
+    >>> bool(np.isclose(drift.coordinates.shifts.sum(), drift.shift))
+    True
+    """
+
+    shifts: Array
+    distances: Array
+    half_spaces: Array
+    outputs: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class RegionShifts:
+    """Rows, error and drift by region: by which learners are active, for each output.
+
+    An output has at most 20 regions of its own, those with the largest share of the rows of the batch or
+    of the reference, the largest first. Then come two more: "other patterns", and "never seen" for rows of
+    the batch with a pattern that no reference row has. Shares add up to one in each output.
+
+    Attributes
+    ----------
+    outputs : integer array of shape (R,)
+        The position of the output.
+    active_learners : array of str of shape (R,)
+        The positions of the output's active learners, such as "0, 3"; empty for the last two regions.
+    descriptions : array of str of shape (R,)
+        At most three half-spaces that tell the region's reference rows from the others best.
+    n_rows, share : arrays of shape (R,)
+        Rows of the batch, and their share.
+    n_reference_rows, reference_share : arrays of shape (R,)
+        Rows of the reference, and their share.
+    mean_indicator : array of shape (R,)
+        The mean drift indicator of the batch; NaN without rows, as are the next two.
+    mean_loss : array of shape (R,) or None
+        The mean loss of the batch, averaged over outputs; None without y.
+    prediction_shift : array of shape (R,)
+        The mean of h = f - f_0 over the rows of the batch less that over the reference rows.
+    contributions : array of shape (R,)
+        What the region adds to the shift, because its rows or their share have changed: the sum of h, less
+        its reference mean, over rows of the batch, divided by all of them, less the same of the reference.
+        Those of an output add up to its shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import DriftDetector, GBMAPRegressor
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = GBMAPRegressor(2, random_state=0).fit(X, X[:, 0])
+    >>> drift = DriftDetector(model).fit(X, X[:, 0]).assess(X + 1)
+    >>> int(drift.regions.n_rows.sum()), str(drift.regions.descriptions[-1])
+    (300, 'never seen')
+    """
+
+    outputs: NDArray[np.intp]
+    active_learners: Array
+    descriptions: Array
+    n_rows: Array
+    share: Array
+    n_reference_rows: Array
+    reference_share: Array
+    mean_indicator: Array
+    mean_loss: Array | None
+    prediction_shift: Array
+    contributions: Array
+
+
+@dataclass(frozen=True)
+class DriftAssessment:
+    """What a batch of rows tells about drift, without labels unless they were given.
+
+    h = f - f_0 is the prediction less that of ``init``, if the model has one; for classes it is the score
+    (log-odds), for a foreign model its own prediction. "Per output" is a float for one output, an array of
+    shape (K,) for K of them.
+
+    Attributes
+    ----------
+    n_rows, n_reference_rows : int
+    share_over_threshold : float or None
+        The share of rows that raise the alarm; None without a threshold.
+    calibration_share_over_threshold : float or None
+        That of the calibration rows; None without them.
+    shift : float, per output
+        The mean of h over the batch less that over the reference rows, in units of y.
+    standard_error : float, per output
+        Of the shift. The variance of a batch counts as at least that of the reference rows: few rows say
+        little about it, and one row nothing.
+    delta : float, per output
+        The largest shift that is tolerated, in units of y.
+    p_value : float, per output
+        For the hypothesis that the true shift is at most delta, of either sign: the largest chance of a
+        shift of at least the size seen, by the normal distribution. However many rows there are, it does
+        not become small for a shift below delta. For a batch of one row, it takes h to be normal.
+    confidence : float
+    is_shifted : bool
+        Whether the hypothesis is refused: a p-value, times the number of outputs, is below
+        ``1 - confidence``.
+    distance : float, per output
+        W1(f), the Wasserstein distance of h between batch and reference, in units of y: at least |shift|.
+        Both this and the next are above zero for two samples of the same distribution.
+    coordinate_distance : float, per output
+        The sum of W1(f_j) over the coordinates of an output: at least |shift|, but no bound of W1(f). For a
+        foreign model it bounds ``shift - remainder``.
+    contributions : array of shape (p,), or (p, K) for K outputs
+        The share of each feature in the shift, adding up to ``shift - remainder``: the mean over the batch
+        of integrated gradients from the mean reference row, less that over the reference rows. For a linear
+        model, the coefficient times the change of the feature's mean.
+    remainder : float, per output
+        What the predictions of a foreign model shift otherwise than those of the GBMAP fitted to it; zero
+        for a GBMAP.
+    coordinates : CoordinateShifts
+    regions : RegionShifts
+    unseen_share : float, per output
+        The share of rows with a pattern of active learners that no reference row has.
+    expected_unseen_share : float, per output
+        What to expect of it without drift: the share of reference rows whose pattern no other one has.
+    expected_loss, expected_loss_interval : float and tuple of two, or None
+        The mean loss to expect without labels, as by `DriftDetector.estimate_loss`, with an interval of the
+        confidence given; None without calibration rows.
+    calibration_loss : float or None
+        The mean loss of the calibration rows.
+    mean_loss : float or None
+        The mean loss of the batch; None without y.
+    feature_names : array of shape (p,)
+    output_names : array of shape (K,) or None
+        Classes, or numbers of targets; None for one output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gbmap import DriftDetector, GBMAPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> y = np.abs(X[:, 0]) + 0.1 * rng.normal(size=500)
+    >>> detector = DriftDetector(GBMAPRegressor(4, random_state=0), random_state=0).fit(X, y)
+    >>> detector.assess(X[:200] + [0, 0, 2]).is_shifted  # the third column does not matter
+    False
+    >>> drift = detector.assess(X[:200] + [2, 0, 0])
+    >>> drift.is_shifted, str(drift.feature_names[drift.contributions.argmax()])
+    (True, 'x0')
+    """
+
+    n_rows: int
+    n_reference_rows: int
+    share_over_threshold: float | None
+    calibration_share_over_threshold: float | None
+    shift: Any
+    standard_error: Any
+    delta: Any
+    p_value: Any
+    confidence: float
+    is_shifted: bool
+    distance: Any
+    coordinate_distance: Any
+    contributions: Array
+    remainder: Any
+    coordinates: CoordinateShifts
+    regions: RegionShifts
+    unseen_share: Any
+    expected_unseen_share: Any
+    expected_loss: float | None
+    expected_loss_interval: tuple[float, float] | None
+    calibration_loss: float | None
+    mean_loss: float | None
+    feature_names: Array
+    output_names: Array | None
+
+    def to_frame(self, part: str = "summary") -> Any:
+        """Return a part of the assessment as a pandas frame.
+
+        Parameters
+        ----------
+        part : {"summary", "features", "coordinates", "regions"}, default="summary"
+            The numbers about the whole batch, a row per output; or what each feature, coordinate or region
+            adds to the shift, a row for each of them.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        if part not in _PARTS:
+            raise ValueError(f"part must be one of {list(_PARTS)}, got {part!r}.")
+        pd = need("pandas", "data")
+        if part == "features":
+            outputs = ["contribution"] if self.output_names is None else list(self.output_names)
+            return pd.DataFrame(
+                self.contributions.reshape(len(self.feature_names), -1),
+                index=pd.Index(self.feature_names, name="feature"),
+                columns=outputs,
+            )
+        if part == "summary":
+            index = range(1) if self.output_names is None else pd.Index(self.output_names, name="output")
+            return pd.DataFrame(self._summary(), index=index)
+        table = self.coordinates if part == "coordinates" else self.regions
+        columns = {each.name: getattr(table, each.name) for each in fields(table)}
+        position = columns.pop("outputs")
+        known = {_OF_ONE.get(name, name): each for name, each in columns.items() if each is not None}
+        frame = pd.DataFrame(known, index=pd.RangeIndex(len(position), name=part.removesuffix("s")))
+        if self.output_names is not None:
+            frame.insert(0, "output", self.output_names[position])
+        return frame
+
+    def _summary(self) -> dict[str, Any]:
+        """Return the numbers about the whole batch, NaN for those that are not known."""
+        lower, upper = self.expected_loss_interval or (None, None)
+        numbers = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in ("contributions", "coordinates", "regions", "expected_loss_interval")
+            and not each.name.endswith("_names")
+        }
+        numbers |= {"expected_loss_lower": lower, "expected_loss_upper": upper}
+        return {name: np.nan if number is None else number for name, number in numbers.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, texts, lists and dictionaries, as JSON has them.
+
+        Returns
+        -------
+        assessment : dict
+            A key per attribute; None for what is not known, such as the mean loss of no rows.
+        """
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    def plot(self, *, output: Any = None, n_features: int = 12, ax: Any = None) -> BarDisplay:
+        """Draw the contributions of the features as bars, the largest first.
+
+        Parameters
+        ----------
+        output : default=None
+            The output, if there are several.
+        n_features : int, default=12
+            The most bars.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
+        """
+        shares = one_row(self.contributions[None], 0, output, self.output_names)
+        rest = one_row(np.asarray(self.remainder)[None], 0, output, self.output_names)
+        values, names = shares, list(self.feature_names)
+        if rest:
+            values, names = np.append(shares, rest), [*names, "remainder"]
+        label = "share in the shift of the mean prediction"
+        return BarDisplay.largest(values, names, n_features, label).plot(ax=ax)
+
+
+def assess_rows(
+    drifter: Drifter,
+    X: Any,
+    y: Array | None,
+    *,
+    calibration: Calibration | None,
+    threshold: float | None,
+    distance_weight: float,
+    delta: float,
+    confidence: float,
+) -> DriftAssessment:
+    """Assess a batch of rows of the user's; see `DriftDetector.assess`."""
+    _check_levels(delta, confidence)
+    watched, subject = drifter.watched, drifter.watched.subject
+    feature_names = subject.feature_names  # followed back before anything else is computed
+    measures = drifter.measure(X)
+    indicators = measures.indicators(distance_weight)
+    losses = None
+    if y is not None:
+        losses = np.concatenate([watched.losses(*rows) for rows in zip(chunks(X), chunks(y))])
+    batch, reference = Side.of_batch(drifter, X), Side.of_reference(drifter)
+    rows = standard_rows(subject, drifter.inputs)
+    words = [HalfSpace.of(subject, j, rows) for j in range(len(subject.ensemble))]
+    return DriftAssessment(
+        n_rows=len(indicators),
+        n_reference_rows=len(reference.scores),
+        **_alarm(indicators, calibration, threshold),
+        **_test(batch, reference, delta * drifter.neighbours.values.std(axis=0), confidence),
+        **_contributions(drifter, batch, reference, words),
+        **_regions(drifter, batch, reference, words, indicators, losses),
+        **_expected_loss(drifter, calibration, measures, confidence),
+        mean_loss=None if losses is None else float(losses.mean()),
+        feature_names=feature_names,
+        output_names=watched.output_names,
+    )
+
+
+def _check_levels(delta: float, confidence: float) -> None:
+    if not (isinstance(delta, Real) and 0 <= delta < np.inf):
+        raise ValueError(f"delta must be a number of at least 0, in standard deviations of y, got {delta!r}.")
+    if not (isinstance(confidence, Real) and 0 < confidence < 1):
+        raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
+
+
+def _alarm(indicators: Array, calibration: Calibration | None, threshold: float | None) -> dict[str, Any]:
+    def share(values: Array) -> float | None:
+        return None if threshold is None else float((values > threshold).mean())
+
+    return {
+        "share_over_threshold": share(indicators),
+        "calibration_share_over_threshold": None if calibration is None else share(calibration.indicators),
+    }
+
+
+def _test(batch: Side, reference: Side, delta: Array, confidence: float) -> dict[str, Any]:
+    """Return the shift of each output, and what speaks against its being at most delta, (K,)."""
+    shift, variance = batch.mean - reference.mean, np.maximum(batch.variance, reference.variance)
+    error = np.sqrt(variance / len(batch.scores) + reference.variance / len(reference.scores))
+    p_values = _p_values(np.abs(shift), error, delta)
+    return {
+        "shift": of_one(shift),
+        "standard_error": of_one(error),
+        "delta": of_one(delta),
+        "p_value": of_one(p_values),
+        "confidence": float(confidence),
+        "is_shifted": bool(len(p_values) * p_values.min() < 1 - confidence),
+    }
+
+
+def _p_values(size: Array, error: Array, delta: Array) -> Array:
+    """Return the chance that a shift is estimated at least this large, if it is delta: the worst case."""
+    error = np.maximum(error, np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        p: Array = norm.sf((size - delta) / error) + norm.sf((size + delta) / error)
+    return p
+
+
+def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[HalfSpace]) -> dict[str, Any]:
+    """Return how the shift splits, by feature and by coordinate, and how far distributions have moved."""
+    subject, shares = drifter.watched.subject, batch.shares - reference.shares
+    of_inputs, distances = subject.ensemble.sum_outputs(shares), _distances(batch.phi, reference.phi)
+    remainder = np.zeros(subject.ensemble.n_outputs)
+    if drifter.watched.foreign is not None:
+        remainder = batch.mean - reference.mean - of_inputs.sum(axis=0)
+    return {
+        "distance": of_one(_distances(batch.scores, reference.scores)),
+        "coordinate_distance": of_one(subject.ensemble.sum_outputs(distances[None])[0]),
+        "contributions": squeeze(subject.columns.collect(of_inputs[None])[0]),
+        "remainder": of_one(remainder),
+        "coordinates": CoordinateShifts(
+            shifts=shares.sum(axis=0),
+            distances=distances,
+            half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
+            outputs=subject.ensemble.outputs,
+        ),
+    }
+
+
+def _distances(values: Array, reference: Array) -> Array:
+    """Return the Wasserstein distance between each column and that of the reference."""
+    return np.array([wasserstein_distance(*columns) for columns in zip(values.T, reference.T)])
+
+
+def _expected_loss(
+    drifter: Drifter, calibration: Calibration | None, measures: Measures, confidence: float
+) -> dict[str, Any]:
+    if calibration is None:
+        return {"expected_loss": None, "expected_loss_interval": None, "calibration_loss": None}
+    expected = LossModel.of(calibration, drifter.watched.loss_of_error).estimate(measures, confidence)
+    return {
+        "expected_loss": expected.mean,
+        "expected_loss_interval": (expected.mean_lower, expected.mean_upper),
+        "calibration_loss": float(calibration.losses.mean()),
+    }
+
+
+def _regions(
+    drifter: Drifter,
+    batch: Side,
+    reference: Side,
+    words: list[HalfSpace],
+    indicators: Array,
+    losses: Array | None,
+) -> dict[str, Any]:
+    """Return the table of regions of all outputs, and the share of rows in none of them."""
+    n_outputs = batch.scores.shape[1]
+    groups = [Groups.of(*patterns) for patterns in zip(batch.patterns, reference.patterns)]
+    tables = [
+        group.table(words[k::n_outputs], drifter.inputs)
+        | group.means(indicators, losses)
+        | group.shifts(batch.scores[:, k], reference.scores[:, k])
+        | {"outputs": np.full(len(group.patterns) + 2, k)}
+        for k, group in enumerate(groups)
+    ]
+    columns: dict[str, Any] = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return {
+        "regions": RegionShifts(**{"mean_loss": None, **columns}),
+        "unseen_share": of_one(np.array([group.unseen_share for group in groups])),
+        "expected_unseen_share": of_one(np.array([group.expected_unseen_share for group in groups])),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: arrays as lists, names of other types as text, NaN as None."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, np.ndarray | tuple):
+        return [_plain(each) for each in value]
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, float):
+        return number if math.isfinite(number) else None
+    return number if isinstance(number, str | int | None) else str(number)
