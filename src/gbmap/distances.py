@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.path import variation
+from gbmap._core.path import Points, variation
 from gbmap._rows.threads import ThreadTeam, effective_threads
 from gbmap._subject import Subject
 
@@ -117,16 +117,19 @@ def path_distances(
     subject, learners = _subject_and_learners(model, output)
     rows, n_jobs = subject.read(X), subject.model.n_jobs
     others = rows if Y is None else subject.read(Y)
-    distances, bound = np.zeros((2, rows.shape[0], others.shape[0]))
-    if learners.activation == "softplus":  # else the path is straight, and the clip below does it all
-        for mine in _by_output(learners):
-            t = _activations(subject, mine, rows)
-            other = t if Y is None else _activations(subject, mine, others)
-            _add_paths(t, other, mine.signs / mine.beta, tol, distances, bound, n_jobs)
-    h, other_h = (_scores(subject, learners, each) for each in (rows, others))
     phi, other_phi = (subject.map(learners.embed, each, len(learners)) for each in (rows, others))
     longest = _manhattan(phi, other_phi, n_jobs)
-    np.clip(distances, _manhattan(h, other_h, n_jobs), longest, out=distances)
+    shortest = _manhattan(_sums(learners, phi), _sums(learners, other_phi), n_jobs)
+    distances, bound = np.zeros((2, *longest.shape))
+    if learners.activation == "softplus":  # else the path is straight, and the clip below does it all
+        for k in np.unique(learners.outputs):
+            mine = learners.outputs == k
+            start = _points(subject, learners[mine], rows)
+            end = start if Y is None else _points(subject, learners[mine], others)
+            of_output = longest if mine.all() else _manhattan(phi[:, mine], other_phi[:, mine], n_jobs)
+            c = learners.signs[mine] / learners.beta[mine]
+            _add_paths(start, end, c, tol * of_output, distances, bound, n_jobs)
+    np.clip(distances, shortest, longest, out=distances)
     np.minimum(bound, longest - distances, out=bound)
     return (distances, bound) if return_bound else distances
 
@@ -147,44 +150,37 @@ def _manhattan(points: Array, others: Array, n_jobs: int | None) -> Array:
 
 
 def _add_paths(
-    t: Array, other: Array, c: Array, tol: float, distances: Array, bound: Array, n_jobs: int | None
+    start: Points, end: Points, c: Array, allowance: Array, distances: Array, bound: Array, n_jobs: int | None
 ) -> None:
-    """Add the variations of one output, pairs shared out over threads; the half of them if t is other."""
+    """Add the variations of one output, pairs shared out over threads; half of them if both ends are one."""
     n, n_other = distances.shape
-    step = max(1, _NUMBERS_AT_A_TIME // max(1, t.shape[1]))
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, len(c)))
 
     def work(items: Iterator[int]) -> None:
         for item in items:
-            pairs = np.arange(item * step, min((item + 1) * step, n * n_other))
-            i, j = np.divmod(pairs, n_other)
-            if t is other:
+            i, j = np.divmod(np.arange(item * step, min((item + 1) * step, n * n_other)), n_other)
+            if start is end:
                 i, j = i[i < j], j[i < j]
-            value, more = variation(t[i], other[j], c, tol)
+            value, more = variation(start, end, (i, j), c, allowance[i, j])
             distances[i, j] += value
             bound[i, j] += more
-            if t is other:
+            if start is end:
                 distances[j, i] += value
                 bound[j, i] += more
 
-    with ThreadTeam(effective_threads(n_jobs, n * n_other * t.shape[1])) as team:
+    with ThreadTeam(effective_threads(n_jobs, n * n_other * len(c))) as team:
         team.run(work, -(-n * n_other // step))
 
 
-def _activations(subject: Subject, learners: Ensemble, rows: Any) -> Array:
-    """Return beta_j z_j."""
-    return subject.map(lambda block: learners.project(block) * learners.beta, rows, len(learners))
+def _points(subject: Subject, learners: Ensemble, rows: Any) -> Points:
+    t = subject.map(lambda block: learners.project(block) * learners.beta, rows, len(learners))
+    return Points.of(t, learners.signs / learners.beta)
 
 
-def _scores(subject: Subject, learners: Ensemble, rows: Any) -> Array:
+def _sums(learners: Ensemble, phi: Array) -> Array:
     """Return h of each output."""
-    parts = list(_by_output(learners))
-    return subject.map(
-        lambda block: np.column_stack([part.embed(block).sum(axis=1) for part in parts]), rows, len(parts)
-    )
-
-
-def _by_output(learners: Ensemble) -> Iterator[Ensemble]:
-    return (learners[learners.outputs == output] for output in np.unique(learners.outputs))
+    outputs = np.unique(learners.outputs)
+    return np.column_stack([phi[:, learners.outputs == output].sum(axis=1) for output in outputs])
 
 
 def _subject_and_learners(model: Any, output: Any) -> tuple[Subject, Ensemble]:
