@@ -48,6 +48,14 @@ class Measures:
         """How far the prediction may be from what the data support: both measures together."""
         return self.differences + self.distances
 
+    @property
+    def astray(self) -> Array:
+        """How far the prediction has gone from its neighbours' values, or can have, by the embedding.
+
+        A foreign model may go on where the GBMAP fitted to it is flat.
+        """
+        return np.maximum(self.differences, self.distances)
+
 
 @dataclass(frozen=True)
 class Calibration:

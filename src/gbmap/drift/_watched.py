@@ -106,20 +106,20 @@ class Watched:
         return mean
 
     def loss_of_error(self, size: Array) -> Array:
-        """Return the loss if every output is off by `size`, (n,) -> (n,); the mean over both directions.
+        """Return the loss if one output is off by `size`, (n,) -> (n,); the mean over both directions.
 
-        A score of classes that is off by one costs at most one, by the logistic loss.
+        A score of classes that is off by one costs at most one, by the logistic loss. Errors that sum to
+        `size` over the outputs cost the most, by a convex loss, if all of it falls to one of them.
         """
-        if self.classes is not None:
-            return size
-        if self.foreign is not None:
-            squares: Array = size**2
-            return squares
-        error = np.repeat(size[:, None], self.subject.ensemble.n_outputs, axis=1)
+        n_outputs = self.subject.ensemble.n_outputs
+        if self.classes is not None or self.foreign is not None:
+            each: Array = size if self.classes is not None else size**2
+            return each / n_outputs
+        error = np.repeat(size[:, None], n_outputs, axis=1)
         zero = np.zeros_like(error)
         both = self.subject.row_losses(zero, error) + self.subject.row_losses(zero, -error)
-        each: Array = both.mean(axis=1) / 2
-        return each
+        mean: Array = both.mean(axis=1) / 2 / n_outputs
+        return mean
 
     def faithfulness(self, X: Any) -> float | None:
         """Return R2 of the GBMAP on a foreign model's predictions; None if the model is a GBMAP."""

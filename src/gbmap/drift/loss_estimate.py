@@ -16,7 +16,7 @@ from gbmap.inspection._results import need
 
 Array = NDArray[Any]
 
-# Calibration distances beyond this quantile count as the border of the data.
+# Calibration rows astray beyond this quantile count as the border of the data.
 _BORDER = 0.99
 
 
@@ -73,14 +73,15 @@ class LossModel:
     """The expected loss as a function of the measures of a row.
 
     Within the data it is the isotonic regression of the calibration losses on the reach. Beyond their
-    border, the embedding distance d to the neighbours says how far the prediction can have gone astray: the
-    loss of an error that is uniform in [-d, d] is added, less that at the border.
+    border, the distance d by which the prediction can have gone astray counts (that of the embedding, or
+    |f - f_kNN| if it is larger): the loss of an error that is uniform in [-d, d] is added, less that at the
+    border.
 
     Attributes
     ----------
     curve : fitted IsotonicRegression
     border : float
-        The embedding distance at the border.
+        The distance d at the border.
     ratios : array of shape (n,)
         Calibration losses over what the curve says, sorted.
     loss_of_error : callable
@@ -98,13 +99,13 @@ class LossModel:
         curve = IsotonicRegression(y_min=0.0, out_of_bounds="clip")
         expected = curve.fit_transform(calibration.measures.reach, calibration.losses)
         ratios = np.sort(calibration.losses / np.where(expected > 0, expected, 1.0))
-        border = float(np.quantile(calibration.measures.distances, _BORDER))
+        border = float(np.quantile(calibration.measures.astray, _BORDER))
         return cls(curve, border, ratios, loss_of_error)
 
     def estimate(self, measures: Measures, confidence: float) -> LossEstimate:
         """Return expected losses with intervals."""
         inside = self.curve.predict(measures.reach)
-        beyond, at_most = self._beyond(measures.distances)
+        beyond, at_most = self._beyond(measures.astray)
         low, high = np.quantile(self.ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
         error = self._error_of_mean(inside, confidence)
         losses = inside + beyond
@@ -121,12 +122,12 @@ class LossModel:
 
     def expected(self, measures: Measures) -> Array:
         """Return expected losses, of shape (n,)."""
-        losses: Array = self.curve.predict(measures.reach) + self._beyond(measures.distances)[0]
+        losses: Array = self.curve.predict(measures.reach) + self._beyond(measures.astray)[0]
         return losses
 
-    def _beyond(self, distances: Array) -> tuple[Array, Array]:
-        """Return what distances beyond the border add to the loss: on average, and at most."""
-        outside = np.maximum(distances, self.border)
+    def _beyond(self, astray: Array) -> tuple[Array, Array]:
+        """Return what going astray beyond the border adds to the loss: on average, and at most."""
+        outside = np.maximum(astray, self.border)
         border = np.full(1, self.border)
         return (
             self._mean_loss_up_to(outside) - self._mean_loss_up_to(border),
