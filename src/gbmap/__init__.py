@@ -3,6 +3,7 @@
 from gbmap.distances import embedding_distances, path_distances
 from gbmap.drift import DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.persistence import load, save
 
 __version__ = "0.1.0"
 __all__ = [
@@ -10,5 +11,7 @@ __all__ = [
     "GBMAPClassifier",
     "GBMAPRegressor",
     "embedding_distances",
+    "load",
     "path_distances",
+    "save",
 ]

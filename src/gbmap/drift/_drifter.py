@@ -55,7 +55,7 @@ class Drifter:
                 f"n_samples={len(scores)}; fit more rows, or lower n_neighbors."
             )
         values = watched.values(X, y, scores)
-        neighbours = Neighbours.of(watched.embed(inputs), values, n_neighbors, algorithm, n_jobs)
+        neighbours = Neighbours(watched.embed(inputs), values, n_neighbors, algorithm, n_jobs)
         return cls(watched, inputs, scores, neighbours)
 
     def measure(self, X: Any) -> Measures:

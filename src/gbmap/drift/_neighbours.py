@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,35 +21,37 @@ class Neighbours:
 
     Attributes
     ----------
+    phi : array of shape (n, M)
+        The embedding of the reference rows.
     values : array of shape (n, K)
         What each reference row contributes to the prediction of its neighbours.
-    index : fitted NearestNeighbors or NNDescent
     n_neighbors : int
+    algorithm : str
+    n_jobs : int or None
     """
 
+    phi: Array
     values: Array
-    index: Any
     n_neighbors: int
+    algorithm: str
+    n_jobs: int | None
 
-    @classmethod
-    def of(
-        cls, phi: Array, values: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
-    ) -> Neighbours:
-        """Return the reference rows with an embedding phi."""
-        if algorithm == "approximate":
+    @cached_property
+    def _index(self) -> Any:
+        if self.algorithm == "approximate":
             pynndescent = need("pynndescent", "approximate")
-            index = pynndescent.NNDescent(phi, metric="manhattan", random_state=0, n_jobs=n_jobs)
+            index = pynndescent.NNDescent(self.phi, metric="manhattan", random_state=0, n_jobs=self.n_jobs)
             index.prepare()
-        else:
-            index = NearestNeighbors(metric="manhattan", algorithm=algorithm, n_jobs=n_jobs).fit(phi)
-        return cls(values, index, n_neighbors)
+            return index
+        neighbours = NearestNeighbors(metric="manhattan", algorithm=self.algorithm, n_jobs=self.n_jobs)
+        return neighbours.fit(self.phi)
 
     def find(self, phi: Array) -> tuple[Array, Array]:
         """Return distances and positions of the nearest reference rows, of shape (n, k)."""
-        if isinstance(self.index, NearestNeighbors):
-            found: tuple[Array, Array] = self.index.kneighbors(phi, self.n_neighbors)
+        if isinstance(self._index, NearestNeighbors):
+            found: tuple[Array, Array] = self._index.kneighbors(phi, self.n_neighbors)
             return found
-        positions, distances = self.index.query(phi, self.n_neighbors)
+        positions, distances = self._index.query(phi, self.n_neighbors)
         return np.asarray(distances, dtype=np.float64), positions
 
     def mean(self, positions: Array) -> Array:

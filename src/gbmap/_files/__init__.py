@@ -1,0 +1,1 @@
+"""Model files: what the bytes mean. Nothing here knows an estimator."""
