@@ -40,6 +40,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
 from gbmap._core.weak_learner import Solver
 from gbmap._initial import fit_initial, initial_score
+from gbmap._progress import Checkpoint, StageRecord, identity_of
 from gbmap._rows import as_rows, map_rows, more_rows
 from gbmap._rows.collapse import collapse
 from gbmap._rows.memory import MemoryRows
@@ -54,29 +55,6 @@ _SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN, _SAMPLE_GROWTH = 10_000, 50, 8
 _SAMPLE_BYTES, _SAMPLE_ROWS_AT_LEAST = 1 << 26, 2_000
 # Local coefficients are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
-
-
-@dataclass(frozen=True)
-class StageRecord:
-    """What one boosting stage reached and what it took; stage 0 is f_0.
-
-    Attributes
-    ----------
-    loss, validation_loss : float
-        Mean loss of the model so far, in the units of y; the second is NaN without validation rows.
-    n_iter : int
-        Iterations of the solver, the most of any output.
-    n_evaluations : int
-        Passes over all rows, of all outputs together.
-    converged : bool
-        Whether the solver ended before ``max_iter``.
-    """
-
-    loss: float
-    validation_loss: float
-    n_iter: int = 0
-    n_evaluations: int = 0
-    converged: bool = True
 
 
 @dataclass(frozen=True)
@@ -143,7 +121,16 @@ class BaseGBMAP(
         return None
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:
         """Fit the learners, one after the other.
 
         Parameters
@@ -157,6 +144,10 @@ class BaseGBMAP(
             A weight of two counts as the same row given twice.
         X_val, y_val : array-like, default=None
             Rows to watch the loss on, and to stop on if ``early_stopping=True``.
+        checkpoint : str or path-like, default=None
+            A file to write after each stage. If it is there already, the fit goes on from it, to the
+            same bits as one that was never interrupted; the file of another fit is refused. An
+            ``init`` model must be seeded for that. The file stays when the fit is done.
 
         Returns
         -------
@@ -170,19 +161,25 @@ class BaseGBMAP(
         if not resumes:
             self.__dict__.pop("ensemble_", None)
             self._seed = _seed(self.random_state)
+        elif checkpoint is not None:
+            raise ValueError("checkpoint must be None when a fitted estimator goes on with warm_start=True.")
         data, validation = self._prepare(X, y, sample_weight, X_val, y_val, resumes)
+        file = None if checkpoint is None else self._open_checkpoint(checkpoint, data, validation)
+        if validation is None and self.early_stopping:
+            data, validation = self._set_aside(data)
         if not resumes:
             self.init_ = None if self.init is None else fit_initial(self.init, data.raw, data.y, data.weight)
-        elif self.n_components < self.n_components_:
+        ensemble: Ensemble | None = getattr(self, "ensemble_", None)
+        if ensemble is not None and self.n_components < ensemble.n_stages:
             raise ValueError(
-                f"n_components={self.n_components} must be at least {self.n_components_}, the number of "
-                "components fitted so far, when warm_start=True; set warm_start=False to start anew."
+                f"n_components={self.n_components} must be at least {ensemble.n_stages}, the number of "
+                "components fitted so far, to go on from them; start anew without warm_start or checkpoint."
             )
         with (
             _visible_log(self.verbose),
             ThreadTeam(effective_threads(self.n_jobs, data.X.shape[0] * data.X.shape[1])) as team,
         ):
-            self._boost(data, validation, team, self.ensemble_ if resumes else None)
+            self._boost(data, validation, team, ensemble, file)
         unfinished = sum(not record.converged for record in self.history_)
         if unfinished:
             warnings.warn(
@@ -196,7 +193,7 @@ class BaseGBMAP(
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, resumes: bool
     ) -> tuple[_Data, _Data | None]:
-        """Validate the arguments of `fit`, and set rows aside for validation."""
+        """Validate the arguments of `fit`."""
         given, given_val = X, X_val
         # If every row counts, the moments of X tell whether it is finite, which saves a pass over it here.
         all_count = sample_weight is None and not self.early_stopping and self._all_classes_count()
@@ -226,12 +223,24 @@ class BaseGBMAP(
                     f"y_val must have as many targets as y, {targets.shape[1]}, got {targets_val.shape[1]}."
                 )
             return data, _Data(_frame_or(X_val, given_val), X_val, y_val, targets_val)
-        if not self.early_stopping:
-            return data, None
+        return data, None
+
+    def _open_checkpoint(self, path: Any, data: _Data, validation: _Data | None) -> Checkpoint:
+        """Return the checkpoint of this fit, and take over what it holds."""
+        arrays = [data.X, data.y, data.weight]
+        arrays += [] if validation is None else [validation.X, validation.y]
+        file = Checkpoint.open(path, identity_of(self, arrays))
+        if file.progress is not None:
+            self._seed = file.progress.seed
+            self.ensemble_, self.history_ = file.progress.ensemble, list(file.progress.history)
+        return file
+
+    def _set_aside(self, data: _Data) -> tuple[_Data, _Data]:
+        """Split rows into those to fit and those for early stopping."""
         train, test = train_test_split(
-            np.arange(len(y)),
+            np.arange(len(data.y)),
             test_size=self.validation_fraction,
-            stratify=self._strata(y),
+            stratify=self._strata(data.y),
             random_state=self._seed % 2**32,
         )
         parts = data.take(np.sort(train)), data.take(np.sort(test))
@@ -243,7 +252,12 @@ class BaseGBMAP(
         return parts
 
     def _boost(
-        self, data: _Data, validation: _Data | None, team: ThreadTeam, ensemble: Ensemble | None
+        self,
+        data: _Data,
+        validation: _Data | None,
+        team: ThreadTeam,
+        ensemble: Ensemble | None,
+        file: Checkpoint | None,
     ) -> None:
         """Run the boosting loop, and store what it yields."""
         loss = self._make_loss()
@@ -262,12 +276,18 @@ class BaseGBMAP(
             self.history_ = [StageRecord(first[0], first[1])]
         stages = boost(rows, watched, objective, ensemble, self.n_components, solver, self._seed)
         try:
-            for stage in self._announced(stages, self.n_components - ensemble.n_stages, data, rows):
+            is_over = file is not None and file.is_over
+            n_stages = 0 if is_over else self.n_components - ensemble.n_stages
+            for stage in self._announced(stages, n_stages, data, rows):
                 self.ensemble_ = stage.ensemble
                 self.history_.append(_record(stage, unit))
                 self._log()
+                if file is not None:
+                    file.keep(self._seed, self.ensemble_, self.history_, is_over=False)
             if self.early_stopping:
                 self._keep_best_prefix()
+                if file is not None:
+                    file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
         finally:
             if hasattr(self, "ensemble_") and len(self.history_) > 1:
                 self._summarise(rows)

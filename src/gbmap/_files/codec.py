@@ -7,6 +7,7 @@ member, whose name says what it is: see `_Encoder` and `_Decoder`, which mirror 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -17,9 +18,30 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+# What reading data that nobody vouches for may raise.
+FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+_NUMPY_TYPES = (
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
+    np.float32, np.float64, np.str_, np.object_, np.number, np.integer, np.signedinteger, np.unsignedinteger,
+    np.inexact, np.floating,
+)  # fmt: skip
+_TYPES: dict[str, type] = {
+    **{cls.__name__: cls for cls in (bool, int, float, str, object)},
+    **{f"numpy.{cls.__name__}": cls for cls in _NUMPY_TYPES},
+}
+_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|O|U\d{1,6})")
+_NUMBERS = "biuf"
+_LAST_CHARACTER = 0x10FFFF
+
 
 class NotStorableError(TypeError):
     """An object that has no place in a model file."""
+
+
+def by_skops(value: Any) -> str:
+    """Return the way out for an object that cannot be stored."""
+    return "store the model with skops.io.dump instead."
 
 
 @dataclass(frozen=True)
@@ -31,26 +53,43 @@ class Registry:
     classes : dict of str to type
         Dataclasses are stored by their fields, others by their state as for pickling.
     check : callable
-        Called with each instance that was read; raises ValueError if it is impossible.
+        Called with each instance that is written or was read; raises ValueError if it is impossible.
+    way_out : callable
+        Gives the end of the message about an object that cannot be stored.
     """
 
     classes: Mapping[str, type]
     check: Callable[[Any], None]
+    way_out: Callable[[Any], str] = by_skops
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a class, None if it is not known."""
-        return next((name for name, known in self.classes.items() if known is cls), None)
+        return _name_in(self.classes, cls)
 
 
 def encode(value: Any, registry: Registry) -> tuple[Any, list[Array]]:
     """Return plain content and the arrays that it refers to."""
     encoder = _Encoder(registry)
-    return encoder.value(value), encoder.arrays
+    try:
+        return encoder.value(value), encoder.arrays
+    except RecursionError as error:
+        raise NotStorableError(
+            f"{encoder.owner} holds itself, or is nested too deeply for a gbmap file; {by_skops(value)}"
+        ) from error
 
 
 def decode(content: Any, arrays: list[Array], registry: Registry) -> Any:
-    """Return what was encoded."""
-    return _Decoder(registry, arrays).value(content)
+    """Return what was encoded; ValueError if it cannot have been."""
+    try:
+        return _Decoder(registry, arrays).value(content)
+    except FAULTS as error:
+        raise ValueError(describe(error)) from error
+
+
+def describe(error: Exception) -> str:
+    """Return a short text about what went wrong, which may quote data that nobody vouches for."""
+    text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 class _Encoder:
@@ -58,67 +97,78 @@ class _Encoder:
         self.registry = registry
         self.arrays: list[Array] = []
         self.seen: dict[int, tuple[int, Any]] = {}  # by id; the object is kept so that its id stays taken
+        self.owner = "model"  # what holds the value at hand, for messages
 
     def value(self, value: Any) -> Any:
-        if value is None or isinstance(value, bool | str):
+        if value is None or type(value) in (bool, int, str):
             return value
-        if isinstance(value, np.generic):
-            return {"scalar": self.value(np.asarray(value))}
-        if isinstance(value, int):
-            return value
-        if isinstance(value, float):
+        if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
         if type(value) is list:
             return [self.value(item) for item in value]
         return dict([self._tagged(value)])
 
     def _tagged(self, value: Any) -> tuple[str, Any]:
-        if isinstance(value, tuple):
-            return "tuple", [self.value(item) for item in value]
+        if isinstance(value, np.generic):
+            return "scalar", self.value(np.asarray(value))
+        if type(value) in (tuple, set, frozenset):
+            items = value if type(value) is tuple else sorted(value, key=repr)
+            return type(value).__name__, [self.value(item) for item in items]
         if type(value) is dict:
             return "dict", [[self.value(key), self.value(item)] for key, item in value.items()]
-        if isinstance(value, set | frozenset):
-            return type(value).__name__, [self.value(item) for item in sorted(value, key=repr)]
-        if isinstance(value, slice):
+        if type(value) is slice:
             return "slice", [self.value(part) for part in (value.start, value.stop, value.step)]
-        if isinstance(value, np.dtype):
+        if isinstance(value, np.dtype) and _DTYPE.fullmatch(value.str):
             return "dtype", value.str
-        if isinstance(value, type) and issubclass(value, np.generic | bool | int | float | str):
-            return "type", np.dtype(value).str if issubclass(value, np.generic) else value.__name__
+        if isinstance(value, type) and value in _TYPES.values():
+            return "type", _name_in(_TYPES, value)
         if id(value) in self.seen:
             return "same", self.seen[id(value)][0]
+        encoded = self._object(value)
         self.seen[id(value)] = (len(self.seen), value)
-        if isinstance(value, np.ndarray):
+        return encoded
+
+    def _object(self, value: Any) -> tuple[str, Any]:
+        if type(value) is np.ndarray:
             return self._array(value)
         if scipy.sparse.issparse(value):
             csr = scipy.sparse.csr_array(value)
-            return "csr", [
-                list(csr.shape),
-                *(self.value(part) for part in (csr.data, csr.indices, csr.indptr)),
-            ]
+            parts = (csr.data, csr.indices, csr.indptr)
+            return "csr", [list(csr.shape), *(self.value(part) for part in parts)]
         return "instance", self._instance(value)
 
     def _array(self, array: Array) -> tuple[str, Any]:
-        if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-            self.arrays.append(array)
-            return "array", len(self.arrays) - 1
-        if array.dtype.kind in "OU":
-            items = [self.value(item) for item in array.reshape(-1).tolist()]
-            return "objects", [array.dtype.str, list(array.shape), items]
-        raise NotStorableError(f"an array of type {array.dtype} cannot be stored in a gbmap file.")
+        if array.dtype.kind == "O":
+            return "objects", [list(array.shape), [self.value(item) for item in array.reshape(-1)]]
+        if array.dtype.kind == "U":
+            return "text", self._store(_characters(array))
+        if array.dtype.kind in _NUMBERS and array.dtype.itemsize <= 8:
+            return "array", self._store(array)
+        raise self._refusal(array, f"an array of type {array.dtype}")
+
+    def _store(self, array: Array) -> int:
+        self.arrays.append(array)
+        return len(self.arrays) - 1
 
     def _instance(self, value: Any) -> Any:
         name = self.registry.name_of(type(value))
         if name is None:
-            raise NotStorableError(
-                f"{type(value).__module__}.{type(value).__qualname__} cannot be stored in a gbmap file: it "
-                "holds GBMAPs, drift detectors and common preprocessing; store the model with skops.io.dump."
-            )
+            raise self._refusal(value, f"a {type(value).__module__}.{type(value).__qualname__}")
+        self.registry.check(value)
         if is_dataclass(value):
             state = {field.name: getattr(value, field.name) for field in fields(value)}
         else:
-            state = value.__getstate__()
-        return [name, {key: self.value(item) for key, item in (state or {}).items()}]
+            state = value.__getstate__() or {}
+        owner, members = self.owner, {}
+        for key, item in state.items():
+            self.owner = f"{type(value).__name__}.{key}"
+            members[key] = self.value(item)
+        self.owner = owner
+        return [name, members]
+
+    def _refusal(self, value: Any, what: str) -> NotStorableError:
+        way_out = self.registry.way_out(value)
+        return NotStorableError(f"{self.owner} holds {what}, which has no place in a gbmap file; {way_out}")
 
 
 class _Decoder:
@@ -139,83 +189,125 @@ class _Decoder:
         return read(inner)
 
     def _read_scalar(self, content: Any) -> Any:
-        return self.value(content)[()]
+        array = self.value(content)
+        if not isinstance(array, np.ndarray) or array.shape != ():
+            raise ValueError("a scalar that is none")
+        return array[()]
 
     def _read_float(self, content: str) -> float:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
 
-    def _read_tuple(self, content: list[Any]) -> tuple[Any, ...]:
-        return tuple(self.value(item) for item in content)
+    def _read_tuple(self, content: Any) -> tuple[Any, ...]:
+        return tuple(self._items(content))
+
+    def _read_set(self, content: Any) -> set[Any]:
+        return set(self._items(content))
+
+    def _read_frozenset(self, content: Any) -> frozenset[Any]:
+        return frozenset(self._items(content))
 
     def _read_dict(self, content: list[Any]) -> dict[Any, Any]:
-        return {self.value(key): self.value(item) for key, item in content}
+        members = {self.value(key): self.value(item) for key, item in content}
+        if len(members) != len(content):
+            raise ValueError("a key that occurs twice")
+        return members
 
-    def _read_set(self, content: list[Any]) -> set[Any]:
-        return {self.value(item) for item in content}
-
-    def _read_frozenset(self, content: list[Any]) -> frozenset[Any]:
-        return frozenset(self.value(item) for item in content)
-
-    def _read_slice(self, content: list[Any]) -> slice:
-        return slice(*(self.value(part) for part in content))
+    def _read_slice(self, content: Any) -> slice:
+        start, stop, step = self._items(content)
+        return slice(start, stop, step)
 
     def _read_dtype(self, content: str) -> np.dtype[Any]:
-        return np.dtype(_known_type(content))
+        if not _DTYPE.fullmatch(content):
+            raise ValueError(f"the type {content!r}")
+        return np.dtype(content)
 
     def _read_type(self, content: str) -> type:
-        builtin = {"bool": bool, "int": int, "float": float, "str": str}.get(content)
-        return np.dtype(_known_type(content)).type if builtin is None else builtin
+        return _TYPES[content]
 
-    def _read_same(self, content: int) -> Any:
-        return self.seen[content]
+    def _read_same(self, content: Any) -> Any:
+        return _entry(self.seen, content)
 
-    def _read_array(self, content: int) -> Any:
-        return self._remember(self._place(), self.arrays[content])
+    def _read_array(self, content: Any) -> Any:
+        return self._remember(_entry(self.arrays, content))
+
+    def _read_text(self, content: Any) -> Any:
+        return self._remember(_text(_entry(self.arrays, content)))
 
     def _read_objects(self, content: Any) -> Any:
-        kind, shape, items = content
-        place = self._place()
-        array = np.empty(len(items), dtype=_known_type(kind))
-        array[:] = [self.value(item) for item in items]
-        return self._remember(place, array.reshape(shape))
+        shape, items = content
+        items = self._items(items)
+        array = np.empty(len(items), dtype=object)
+        for k, item in enumerate(items):  # at once, NumPy would take lists among them for further dimensions
+            array[k] = item
+        return self._remember(array.reshape(_shape(shape)))
 
     def _read_csr(self, content: Any) -> Any:
         shape, *parts = content
-        place = self._place()
-        data, indices, indptr = (self.value(part) for part in parts)
-        matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape))
+        data, indices, indptr = self._items(parts)
+        if data.dtype.kind not in _NUMBERS or indices.dtype.kind != "i" or indptr.dtype.kind != "i":
+            raise ValueError("a sparse matrix of parts that are no numbers")
+        matrix = scipy.sparse.csr_array((data, indices, indptr), shape=_shape(shape))
         matrix.check_format(full_check=True)
-        return self._remember(place, matrix)
+        return self._remember(matrix)
 
     def _read_instance(self, content: Any) -> Any:
         name, state = content
-        if name not in self.registry.classes:
+        cls = self.registry.classes.get(name)
+        if cls is None:
             raise ValueError(f"an instance of the unknown class {name!r}")
-        cls, place = self.registry.classes[name], self._place()
         members = {key: self.value(item) for key, item in state.items()}
-        if is_dataclass(cls):
-            instance = cls(**members)
-        else:
-            instance = object.__new__(cls)
-            if hasattr(instance, "__setstate__"):
-                instance.__setstate__(members)
-            else:
-                instance.__dict__.update(members)
+        instance = cls(**members) if is_dataclass(cls) else _with_state(cls, members)
         self.registry.check(instance)
-        return self._remember(place, instance)
+        return self._remember(instance)
 
-    def _place(self) -> int:
-        """Take the next number for an object before those inside it, as the encoder does."""
-        self.seen.append(None)
-        return len(self.seen) - 1
+    def _items(self, content: Any) -> list[Any]:
+        if not isinstance(content, list):
+            raise ValueError("items that are no list")
+        return [self.value(item) for item in content]
 
-    def _remember(self, place: int, value: Any) -> Any:
-        self.seen[place] = value
+    def _remember(self, value: Any) -> Any:
+        self.seen.append(value)
         return value
 
 
-def _known_type(text: str) -> str:
-    """Return the name of a type of numbers, text or objects; the rest, such as records, is refused."""
-    if not isinstance(text, str) or np.dtype(text).kind not in "biufOU" or np.dtype(text).names:
-        raise ValueError(f"the type {text!r}")
-    return text
+def _name_in(classes: Mapping[str, type], cls: type) -> str | None:
+    return next((name for name, known in classes.items() if known is cls), None)
+
+
+def _entry(entries: list[Any], position: Any) -> Any:
+    if type(position) is not int or not 0 <= position < len(entries):
+        raise ValueError(f"a reference to number {position!r} of {len(entries)}")
+    return entries[position]
+
+
+def _shape(content: Any) -> tuple[int, ...]:
+    if not isinstance(content, list) or any(type(n) is not int or n < 0 for n in content):
+        raise ValueError(f"the shape {content!r}")
+    return tuple(content)
+
+
+def _characters(text: Array) -> Array:
+    """Return text as numbers of its characters, with one more dimension."""
+    width = max(text.dtype.itemsize // 4, 1)
+    flat = text.reshape(-1).astype(f"<U{width}")
+    return flat.view(np.uint32).reshape(*text.shape, width)
+
+
+def _text(characters: Array) -> Array:
+    if characters.dtype != np.uint32 or 0 in characters.shape[-1:] or characters.ndim == 0:
+        raise ValueError("text that is none")
+    if characters.max(initial=0) > _LAST_CHARACTER:
+        raise ValueError("a character that does not exist")
+    return characters.view(f"<U{characters.shape[-1]}").reshape(characters.shape[:-1])
+
+
+def _with_state(cls: type, members: dict[str, Any]) -> Any:
+    for name in members:
+        if callable(getattr(cls, name, None)):
+            raise ValueError(f"a member {name!r} that would hide a method of {cls.__name__}")
+    instance: Any = object.__new__(cls)
+    if hasattr(instance, "__setstate__"):
+        instance.__setstate__(members)
+    else:
+        instance.__dict__.update(members)
+    return instance

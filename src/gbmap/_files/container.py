@@ -4,7 +4,7 @@
     0       8     magic: 0x89 "GBMAP" CR LF, which a transfer as text would break
     8       4     format version, little endian like all numbers
     12      8     length of the header
-    20      ...   header: JSON in UTF-8, padded with spaces to end at a multiple of 64 bytes
+    20      ...   header: JSON in ASCII, padded with spaces to end at a multiple of 64 bytes
     ...     ...   the arrays, C order, each padded with zeros to a multiple of 64 bytes
     -32     32    SHA-256 of all bytes before
 
@@ -18,17 +18,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import mmap
 import os
 import secrets
+import shutil
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gbmap._files.codec import FAULTS, describe
 
 Array = NDArray[Any]
 
@@ -64,7 +67,10 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class Container:
-    """What a file holds: plain content that refers to arrays by their position."""
+    """What a file holds: plain content that refers to arrays by their position.
+
+    Arrays that were read are views of one buffer, the file.
+    """
 
     content: Any
     arrays: list[Array]
@@ -73,8 +79,8 @@ class Container:
 
 def write(path: str | os.PathLike[str], container: Container) -> None:
     """Write a file at once or not at all: a crash leaves what was there before."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    target = Path(os.path.realpath(path))  # a link stays one
+    temporary = target.with_name(f".gbmap-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             digest = hashlib.sha256()
@@ -84,11 +90,16 @@ def write(path: str | os.PathLike[str], container: Container) -> None:
             file.write(digest.digest())
             file.flush()
             os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)  # what was private stays private
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # about the file that the user named, not the temporary one
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         raise
-    _sync_folder(target.parent)
+    with suppress(OSError):  # the file is in its place, whether or not the folder can be synchronised
+        _sync_folder(target.parent)
 
 
 def _pieces(container: Container) -> Iterator[Any]:
@@ -98,7 +109,7 @@ def _pieces(container: Container) -> Iterator[Any]:
         "content": container.content,
         "versions": container.versions,
     }
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-(_PREFIX.size + len(text)) % _ALIGNMENT)
     yield _PREFIX.pack(_MAGIC, FORMAT, len(text))
     yield text
@@ -108,7 +119,7 @@ def _pieces(container: Container) -> Iterator[Any]:
 
 
 def _little_endian(array: Array) -> Array:
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -125,57 +136,82 @@ def _sync_folder(folder: Path) -> None:
 def read(path: str | os.PathLike[str]) -> Container:
     """Read a file, or say what is wrong with it."""
     name = os.fspath(path)
-    with open(path, "rb") as file:
+    data = _read_bytes(name)
+    if hashlib.sha256(data[:-_CHECKSUM_BYTES].data).digest() != data[-_CHECKSUM_BYTES:].tobytes():
+        raise ModelFileError(f"{name} is damaged: its checksum does not fit; load another copy of it.")
+    try:
+        return _parse(data[:-_CHECKSUM_BYTES])
+    except FAULTS as error:
+        raise ModelFileError(f"{name} is damaged, or was not written by gbmap: {describe(error)}.") from error
+
+
+def _read_bytes(name: str) -> Array:
+    """Return the bytes of a file that begins like a model.
+
+    They are read, not mapped: a mapped file that somebody cuts short meanwhile ends the process.
+    """
+    with open(name, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if size < _PREFIX.size + _CHECKSUM_BYTES:
+        prefix = file.read(_PREFIX.size)
+        if size < _PREFIX.size + _CHECKSUM_BYTES or len(prefix) < _PREFIX.size:
             raise ModelFileError(f"{name} is no gbmap model: it has {size} bytes only.")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            magic, version, length = _PREFIX.unpack_from(data)
-            if magic != _MAGIC:
-                raise ModelFileError(f"{name} is no gbmap model: it does not begin like one.")
-            if version != FORMAT:
-                raise ModelFileError(
-                    f"{name} has format {version}, but this version of gbmap reads formats up to {FORMAT}; "
-                    "install a newer gbmap, or load a copy that is not damaged."
-                )
-            _check_sum(data, size, name)
-            try:
-                return _parse(data, _PREFIX.size + length, size - _CHECKSUM_BYTES)
-            except (KeyError, TypeError, ValueError, RecursionError) as error:
-                raise ModelFileError(f"{name} is damaged, or was not written by gbmap: {error}") from error
+        magic, version, _ = _PREFIX.unpack(prefix)
+        if magic != _MAGIC:
+            raise ModelFileError(f"{name} is no gbmap model: it does not begin like one.")
+        if version != FORMAT:
+            raise ModelFileError(
+                f"{name} has format {version}, but this version of gbmap reads formats up to {FORMAT}; "
+                "install a newer gbmap, or load a copy that is not damaged."
+            )
+        data = np.empty(size, dtype=np.uint8)
+        file.seek(0)
+        if file.readinto(data.data) != size:
+            raise ModelFileError(f"{name} changed while it was read; load it again.")
+        return data
 
 
-def _check_sum(data: mmap.mmap, size: int, name: str) -> None:
-    digest = hashlib.sha256()
-    with memoryview(data) as view:
-        digest.update(view[: size - _CHECKSUM_BYTES])
-        if digest.digest() != view[size - _CHECKSUM_BYTES :]:
-            raise ModelFileError(f"{name} is damaged: its checksum does not fit; load another copy of it.")
-
-
-def _parse(data: mmap.mmap, start: int, end: int) -> Container:
-    """Return the content between the prefix and the checksum; `start` is where the arrays begin."""
-    if start > end:
-        raise ValueError("the header is longer than the file")
+def _parse(data: Array) -> Container:
+    """Return what the bytes before the checksum hold."""
+    start = _PREFIX.size + _PREFIX.unpack_from(data.data)[2]
+    if start > len(data) or start % _ALIGNMENT:
+        raise ValueError("the header does not fit the file")
     header = json.loads(
-        data[_PREFIX.size : start].decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant
+        data[_PREFIX.size : start].tobytes().decode("ascii"),
+        object_pairs_hook=_unique,
+        parse_constant=_finite,
+        parse_float=_finite,
     )
     arrays = []
     for kind, shape in header["arrays"]:
-        dtype, n_bytes = _TYPES[kind], _n_bytes(kind, shape)
-        if n_bytes > end - start:
+        stop = start + _n_bytes(kind, shape, len(data))
+        if stop > len(data):
             raise ValueError(f"an array of shape {shape} is longer than the file")
-        arrays.append(np.frombuffer(data[start : start + n_bytes], dtype).reshape(shape).copy())
-        start += n_bytes + -n_bytes % _ALIGNMENT
-    if start != end:
+        arrays.append(_view(data[start:stop], _TYPES[kind]).reshape(shape))
+        start = stop + -stop % _ALIGNMENT
+    if start != len(data):
         raise ValueError("the arrays do not fill the file")
-    return Container(header["content"], arrays, dict(header["versions"]))
+    return Container(header["content"], arrays, _versions(header["versions"]))
 
 
-def _n_bytes(kind: str, shape: list[int]) -> int:
-    if len(shape) > _MOST_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+def _view(data: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype == np.bool_ and data.max(initial=0) > 1:
+        raise ValueError("a truth value that is neither true nor false")
+    return data.view(dtype).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _n_bytes(kind: Any, shape: Any, most: int) -> int:
+    if kind not in _TYPES:
+        raise ValueError(f"an array of the unknown type {kind!r}")
+    # Empty arrays need no bytes, so that their shapes are bounded too.
+    if len(shape) > _MOST_DIMENSIONS or any(type(n) is not int or not 0 <= n <= most for n in shape):
         raise ValueError(f"an array of shape {shape}")
-    return math.prod(shape) * _TYPES[kind].itemsize
+    return int(math.prod(shape) * _TYPES[kind].itemsize)
+
+
+def _versions(content: Any) -> dict[str, str]:
+    if not isinstance(content, dict) or not all(isinstance(text, str) for text in content.values()):
+        raise ValueError("versions that are no text")
+    return content
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -185,5 +221,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"a number that is {name}")
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:20]}")
+    return number

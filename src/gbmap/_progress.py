@@ -1,0 +1,153 @@
+"""How far a fit has come: a record of each stage, and the checkpoint file from which it can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._files.codec import Registry, decode, encode
+from gbmap._files.container import Container, ModelFileError, read, write
+
+# A fit is the same whatever these are: they say how far to go, with how many threads, and what to print.
+_FREE = {"n_components", "n_jobs", "verbose", "warm_start", "random_state"}
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """What one boosting stage reached and what it took; stage 0 is f_0.
+
+    Attributes
+    ----------
+    loss, validation_loss : float
+        Mean loss of the model so far, in the units of y; the second is NaN without validation rows.
+    n_iter : int
+        Iterations of the solver, the most of any output.
+    n_evaluations : int
+        Passes over all rows, of all outputs together.
+    converged : bool
+        Whether the solver ended before ``max_iter``.
+    """
+
+    loss: float
+    validation_loss: float
+    n_iter: int = 0
+    n_evaluations: int = 0
+    converged: bool = True
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A fit up to some stage.
+
+    Attributes
+    ----------
+    identity : str
+        Tells this fit from others: a digest of the settings and of the data.
+    seed : int
+    ensemble : Ensemble
+    history : list of StageRecord
+    is_over : bool
+        Whether the fit has stopped early, so that nothing is to be added.
+    """
+
+    identity: str
+    seed: int
+    ensemble: Ensemble
+    history: list[StageRecord]
+    is_over: bool
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The file of one fit, and what was in it when the fit began.
+
+    Attributes
+    ----------
+    path : str or path-like
+    identity : str
+        Tells this fit from others.
+    progress : Progress or None
+        None if there was no file.
+    """
+
+    path: str | os.PathLike[str]
+    identity: str
+    progress: Progress | None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], identity: str) -> Checkpoint:
+        """Read the file, if there is one; refuse that of another fit."""
+        if not os.path.exists(path):
+            return cls(path, identity, None)
+        container = read(path)
+        try:
+            progress = decode(container.content, container.arrays, _REGISTRY)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{os.fspath(path)} is damaged, or no checkpoint: {error}") from error
+        if not isinstance(progress, Progress) or progress.identity != identity:
+            raise ValueError(
+                f"checkpoint must name the file of a fit with the same settings and data; {os.fspath(path)} "
+                "is that of another one: delete it, or name another file."
+            )
+        return cls(path, identity, progress)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the fit had stopped early, so that nothing is to be added."""
+        return self.progress is not None and self.progress.is_over
+
+    def keep(self, seed: int, ensemble: Ensemble, history: list[StageRecord], *, is_over: bool) -> None:
+        """Write how far the fit has come, at once or not at all."""
+        progress = Progress(self.identity, seed, ensemble, history, is_over)
+        write(self.path, Container(*encode(progress, _REGISTRY), {}))
+
+
+_REGISTRY = Registry(
+    {"Progress": Progress, "Ensemble": Ensemble, "StageRecord": StageRecord}, lambda instance: None
+)
+
+
+def identity_of(estimator: Any, arrays: list[Any]) -> str:
+    """Return a digest of an estimator's settings and of arrays, dense or sparse, in any order of memory."""
+    digest = hashlib.sha256(type(estimator).__name__.encode())
+    for name, value in sorted(estimator.get_params(deep=False).items()):
+        if name not in _FREE:
+            digest.update(f"{name}={_describe(value)};".encode())
+    for array in arrays:
+        for part in _parts(array):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(_bytes(part))
+    return digest.hexdigest()
+
+
+def _describe(value: Any) -> str:
+    """Return a text that is the same in another process: no addresses."""
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if callable(value) and not hasattr(value, "fit"):
+        return str(getattr(value, "__qualname__", type(value).__qualname__))
+    if " object at 0x" in repr(value):
+        return f"{type(value).__qualname__}{sorted(vars(value).items())}"
+    return repr(value)
+
+
+def _parts(array: Any) -> Iterator[Any]:
+    if array is None:
+        return
+    if scipy.sparse.issparse(array):
+        yield from (array.data, array.indices, array.indptr)
+    else:
+        yield np.asarray(array)
+
+
+def _bytes(array: Any) -> Any:
+    if array.dtype.kind in "OU":
+        return repr(array.tolist()).encode()
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

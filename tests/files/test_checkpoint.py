@@ -1,0 +1,186 @@
+"""Fits that are killed and go on from their file: the same model, to the bit."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.persistence import ModelFileError
+
+X, y = make_friedman1(400, random_state=0)
+CHILD = textwrap.dedent("""
+    import sys, time
+    from sklearn.datasets import make_friedman1
+    from gbmap import GBMAPRegressor
+    X, y = make_friedman1(400, random_state=0)
+    GBMAPRegressor(12, random_state=0, early_stopping={early_stopping}).fit(X, y, checkpoint=sys.argv[1])
+""")
+
+
+def assert_same(model, expected):
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    np.testing.assert_array_equal(model.loss_curve_, expected.loss_curve_)
+    np.testing.assert_array_equal(model.feature_importances_, expected.feature_importances_)
+
+
+class Killed(BaseException):
+    """What stands for a sudden end within this process."""
+
+
+def fit_until(model, path, stage, monkeypatch, *data):
+    """Fit until the file holds so many stages, then end at once, without any cleaning up."""
+    from gbmap import _progress
+
+    write, count = _progress.write, 0
+
+    def write_and_die(*arguments):
+        nonlocal count
+        write(*arguments)
+        count += 1
+        if count == stage:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_progress, "write", write_and_die)
+        with pytest.raises(Killed):
+            model.fit(*(data or (X, y)), checkpoint=path)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_process_killed_at_random_moments_ends_with_the_same_model(tmp_path, early_stopping):
+    path, rng = tmp_path / "fit.gbmap", np.random.default_rng(early_stopping)
+    script = CHILD.format(early_stopping=early_stopping)
+    kills = 0
+    for _ in range(20):
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        child = subprocess.Popen([sys.executable, "-c", script, str(path)])
+        while child.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.1))
+        if child.poll() is not None:
+            assert child.returncode == 0
+            break
+        child.kill()
+        child.wait()
+        kills += 1
+    assert kills > 0
+    model = GBMAPRegressor(12, random_state=0, early_stopping=early_stopping)
+    expected = GBMAPRegressor(12, random_state=0, early_stopping=early_stopping).fit(X, y)
+    assert_same(model.fit(X, y, checkpoint=path), expected)
+    assert [each.name for each in tmp_path.iterdir() if not each.name.endswith(".tmp")] == ["fit.gbmap"]
+
+
+@pytest.mark.parametrize("stage", [1, 4, 7])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"init": Ridge()}, {"loss": "huber"}, {"standardize": False}, {"n_init": 2}],
+    ids=lambda settings: next(iter(settings), "plain"),
+)
+def test_a_fit_goes_on_where_it_ended(tmp_path, monkeypatch, stage, settings):
+    path = tmp_path / "fit.gbmap"
+    fit_until(GBMAPRegressor(8, random_state=0, **settings), path, stage, monkeypatch)
+    expected = GBMAPRegressor(8, random_state=0, **settings).fit(X, y)
+    assert_same(GBMAPRegressor(8, random_state=0, **settings).fit(X, y, checkpoint=path), expected)
+
+
+def test_classes_weights_and_validation_rows_go_on_too(tmp_path, monkeypatch):
+    A, labels = load_iris(return_X_y=True)
+    names, path = np.array(["s", "v", "g"])[labels], tmp_path / "fit.gbmap"
+    weight = np.arange(150) % 3 + 1.0
+    fit_until(GBMAPClassifier(4, random_state=0), path, 2, monkeypatch, A, names, weight)
+    again = GBMAPClassifier(4, random_state=0).fit(A, names, weight, checkpoint=path)
+    expected = GBMAPClassifier(4, random_state=0).fit(A, names, weight)
+    np.testing.assert_array_equal(again.predict_proba(A), expected.predict_proba(A))
+
+
+def test_without_a_seed_the_one_in_the_file_counts(tmp_path, monkeypatch):
+    path = tmp_path / "fit.gbmap"
+    model = GBMAPRegressor(6, early_stopping=True)
+    fit_until(model, path, 3, monkeypatch)
+    again = GBMAPRegressor(6, early_stopping=True).fit(X, y, checkpoint=path)
+    np.testing.assert_array_equal(again.ensemble_.weights[:3], model.ensemble_.weights)
+    assert again._seed == model._seed
+
+
+def test_a_finished_fit_is_not_repeated_and_more_learners_can_be_added(tmp_path):
+    path = tmp_path / "fit.gbmap"
+    GBMAPRegressor(4, random_state=0).fit(X, y, checkpoint=path)
+    before = path.stat().st_mtime_ns
+    assert_same(
+        GBMAPRegressor(4, random_state=0).fit(X, y, checkpoint=path),
+        GBMAPRegressor(4, random_state=0).fit(X, y),
+    )
+    assert path.stat().st_mtime_ns == before
+    assert_same(
+        GBMAPRegressor(7, random_state=0).fit(X, y, checkpoint=path),
+        GBMAPRegressor(7, random_state=0).fit(X, y),
+    )
+    with pytest.raises(ValueError, match="n_components=3 must be at least 7"):
+        GBMAPRegressor(3, random_state=0).fit(X, y, checkpoint=path)
+
+
+def test_a_fit_that_stopped_early_stays_stopped(tmp_path):
+    path, settings = (
+        tmp_path / "fit.gbmap",
+        {"early_stopping": True, "n_iter_no_change": 1, "random_state": 0},
+    )
+    noise = np.random.default_rng(0).normal(size=len(X))
+    first = GBMAPRegressor(30, **settings).fit(X, noise, checkpoint=path)
+    assert first.n_components_ < 30
+    again = GBMAPRegressor(30, **settings).fit(X, noise, checkpoint=path)
+    np.testing.assert_array_equal(again.ensemble_.weights, first.ensemble_.weights)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "target"),
+    [
+        (GBMAPRegressor(4, beta=2.0, random_state=0), X, y),
+        (GBMAPRegressor(4, random_state=0), X + 1e-9, y),
+        (GBMAPRegressor(4, random_state=0), X, y + 1e-9),
+        (GBMAPRegressor(4, random_state=0), X[:-1], y[:-1]),
+    ],
+    ids=["settings", "rows", "target", "fewer rows"],
+)
+def test_the_file_of_another_fit_is_refused(tmp_path, model, rows, target):
+    path = tmp_path / "fit.gbmap"
+    GBMAPRegressor(4, random_state=0).fit(X, y, checkpoint=path)
+    with pytest.raises(ValueError, match=r"checkpoint must name the file of a fit with the same settings"):
+        model.fit(rows, target, checkpoint=path)
+
+
+def test_threads_and_verbosity_may_change(tmp_path, monkeypatch):
+    path = tmp_path / "fit.gbmap"
+    fit_until(GBMAPRegressor(5, random_state=0, n_jobs=1), path, 2, monkeypatch)
+    assert_same(
+        GBMAPRegressor(5, random_state=0, n_jobs=2).fit(X, y, checkpoint=path),
+        GBMAPRegressor(5, random_state=0).fit(X, y),
+    )
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    path = tmp_path / "fit.gbmap"
+    GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ModelFileError, match=r"fit.gbmap is damaged"):
+        GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
+
+
+def test_warm_start_of_a_fitted_model_takes_no_checkpoint(tmp_path):
+    model = GBMAPRegressor(2, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="checkpoint must be None"):
+        model.set_params(n_components=3).fit(X, y, checkpoint=tmp_path / "fit.gbmap")
+
+
+def test_it_works_within_a_pipeline(tmp_path):
+    path = tmp_path / "fit.gbmap"
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(3, random_state=0))
+    model.fit(X, y, gbmapregressor__checkpoint=path)
+    assert path.exists()
