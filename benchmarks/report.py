@@ -7,7 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.records import RESULTS, Row, latest, read_rows
-from benchmarks.sections import explaining, linearity, memory, passes, scaling, small
+from benchmarks.sections import (
+    distances,
+    drift,
+    drift_loss,
+    explaining,
+    linearity,
+    memory,
+    neighbours,
+    passes,
+    scaling,
+    small,
+)
 
 OUTPUT = Path(__file__).parent / "RESULTS.md"
 
@@ -19,6 +30,10 @@ SECTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
     "memory": memory.section,
     "small": small.section,
     "explaining": explaining.section,
+    "distances": distances.section,
+    "neighbours": neighbours.section,
+    "drift": drift.section,
+    "drift_loss": drift_loss.section,
 }
 
 INTRODUCTION = """\

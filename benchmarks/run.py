@@ -10,7 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experiments import explaining, linearity, memory, passes, scaling, small
+from benchmarks.experiments import (
+    distances,
+    drift,
+    drift_loss,
+    explaining,
+    linearity,
+    memory,
+    neighbours,
+    passes,
+    scaling,
+    small,
+)
 from benchmarks.problems import REAL_SETS, parse_size
 from benchmarks.records import RESULTS
 from benchmarks.runner import Settings
@@ -21,13 +32,17 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "passes": (passes.run, linearity.run),
     "memory": (memory.run,),
     "explaining": (explaining.run,),
+    "distances": (distances.run, neighbours.run),
+    "drift": (drift.run, drift_loss.run),
 }
 HELP = {
     "scaling": "the paper's runtime table, beside the peers",
     "small": "m = 20 on the real data sets, beside XGBoost",
     "passes": "one pass against reading X, and how time grows with n, p and m",
     "memory": "memory beyond X during a fit",
+    "distances": "path distances beside embedding distances; exact and approximate neighbours",
     "explaining": "the time to explain rows, beside that to predict them",
+    "drift": "indicators of drift and estimates of the loss, on the drift splits of the real data sets",
 }
 
 
@@ -46,14 +61,16 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[str, Settings]:
 def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller problems")
     parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
-    parser.add_argument("--repeats", type=int, default=3, help="measurements of each kind (default: 3)")
+    repeats = 5 if experiment == "drift" else 3
+    parser.add_argument("--repeats", type=int, default=repeats, help="of each kind (default: %(default)s)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSV files")
     if experiment in ("scaling", "small"):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
-    if experiment == "small":
+    if experiment in ("small", "drift"):
         parser.add_argument("--datasets", nargs="+", default=[], choices=REAL_SETS, metavar="NAME")
+    if experiment == "small":
         parser.add_argument("--threads", nargs="+", default=[], type=int, help="numbers of threads")
-    elif experiment != "explaining":
+    if experiment in ("scaling", "passes", "memory"):
         parser.add_argument("--sizes", nargs="+", default=[], type=parse_size, metavar="NxP", help="1e5x25")
 
 
