@@ -365,7 +365,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
         Within the data it follows the losses of the calibration rows. Outside, it grows with the
         embedding distance to the neighbours, which bounds how far the prediction can have moved from
-        theirs: the error is then taken to be uniform up to that distance.
+        theirs (or with |f - f_kNN| if a foreign model has moved farther): the error is then taken to be
+        uniform up to that distance.
 
         Parameters
         ----------
