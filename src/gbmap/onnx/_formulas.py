@@ -1,0 +1,182 @@
+"""What a model computes, as nodes of a graph.
+
+On rows X it is
+
+    T = beta ((X - mean) W' + c),   G = log(1 + exp(T)),   phi = G * (b / beta) + a,   f = sum_j phi_j,
+
+with beta folded into the constants. The mean is taken off first, since a column with a large one would lose
+its digits in the product. f is a product of G too, so that large intercepts are added once and last.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._subject import Subject
+from gbmap.inspection._results import need
+from gbmap.onnx._graph import Graph
+
+onnx = need("onnx", "onnx")
+
+Array = NDArray[Any]
+
+
+class Formulas:
+    """Names of tensors; the nodes of one are added when it is first asked for.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where nodes are added.
+    subject : Subject
+        The model.
+    rows : str
+        The tensor of the GBMAP's inputs, of shape (n, q), in the graph's type.
+
+    Notes
+    -----
+    Properties that are named as the outputs of `to_onnx` have the shapes told there.
+    """
+
+    def __init__(self, graph: Graph, subject: Subject, rows: str):
+        self.graph, self.subject, self.rows = graph, subject, rows
+        self.model: Any = subject.model
+        self.ensemble = subject.ensemble
+        self.is_bent = self.ensemble.activation == "softplus"
+        self.sharpness = self.ensemble.beta if self.is_bent else np.ones(len(self.ensemble))
+
+    @cached_property
+    def centered(self) -> str:
+        """X - mean, of shape (n, q)."""
+        return self.graph.add("Sub", self.rows, self.graph.constant(self.model.mean_))
+
+    @cached_property
+    def projected(self) -> str:
+        """T, of shape (n, M)."""
+        ensemble, constant = self.ensemble, self.graph.constant
+        mean = self.model.mean_.astype(self.graph.kind).astype(np.float64)
+        weights = self.sharpness[:, None] * ensemble.weights
+        offsets = self.sharpness * (ensemble.offsets + ensemble.weights @ mean)
+        return self.graph.add("Gemm", self.centered, constant(weights.T), constant(offsets))
+
+    @cached_property
+    def activated(self) -> str:
+        """G, of shape (n, M)."""
+        return self.graph.softplus(self.projected) if self.is_bent else self.projected
+
+    @cached_property
+    def embedding(self) -> str:
+        """phi."""
+        constant = self.graph.constant
+        value = self.graph.add("Mul", self.activated, constant(self.ensemble.signs / self.sharpness))
+        return self.graph.add("Add", value, constant(self.ensemble.intercepts))
+
+    @cached_property
+    def scores(self) -> str:
+        """f, of shape (n, K)."""
+        ensemble, constant = self.ensemble, self.graph.constant
+        is_of = ensemble.outputs[:, None] == np.arange(ensemble.n_outputs)
+        sums = is_of * (ensemble.signs / self.sharpness)[:, None]
+        return self.graph.add("Gemm", self.activated, constant(sums), constant(ensemble.intercepts @ is_of))
+
+    @property
+    def prediction(self) -> str:
+        """f as a regressor shapes it."""
+        return self.scores if self.model._targets_2d else self.graph.drop_axis(self.scores, 1)
+
+    @property
+    def score(self) -> str:
+        """f as a classifier shapes it."""
+        return self.scores if self.ensemble.n_outputs > 1 else self.graph.drop_axis(self.scores, 1)
+
+    @property
+    def label(self) -> str:
+        """The class with the highest score."""
+        graph = self.graph
+        if self.ensemble.n_outputs > 1:
+            winner = graph.add("ArgMax", self.scores, axis=1, keepdims=0)
+        else:
+            winner = graph.cast(graph.add("Greater", self.score, graph.constant(0.0)), np.int64)
+        return graph.add("Gather", graph.tensor(labels_of(self.model)), winner)
+
+    @property
+    def probabilities(self) -> str:
+        """Those of each class against the rest, normalised in log space, since all of them may be tiny."""
+        graph = self.graph
+        against = graph.constant(-self.model._make_loss().log_odds_per_score)
+        log_p = graph.add("Neg", graph.softplus(graph.add("Mul", self.class_scores, against)))
+        return graph.add("Softmax", log_p, axis=1)
+
+    @property
+    def class_scores(self) -> str:
+        """The score of each class, of shape (n, n_classes), also of two."""
+        if self.ensemble.n_outputs > 1:
+            return self.scores
+        return self.graph.add("Concat", self.graph.add("Neg", self.scores), self.scores, axis=1)
+
+    @property
+    def coefficients(self) -> str:
+        """The gradient of f - f_0 in the user's columns."""
+        graph, ensemble = self.graph, self.ensemble
+        by_output = (ensemble.n_stages, ensemble.n_outputs)
+        weights = (ensemble.signs[:, None] * ensemble.weights).reshape(*by_output, -1)
+        slopes = graph.add("Reshape", self._slopes, graph.tensor(np.array([0, *by_output])))
+        gradient = graph.add("Einsum", slopes, graph.constant(weights), equation="nmk,mkq->nqk")
+        if not self.subject.columns.is_plain:
+            gradient = self._in_columns(gradient)
+        return gradient if ensemble.n_outputs > 1 else graph.drop_axis(gradient, 2)
+
+    @property
+    def _slopes(self) -> str:
+        if self.is_bent:
+            return self.graph.sigmoid(self.projected)
+        one = onnx.numpy_helper.from_array(np.ones(1, dtype=self.graph.kind))
+        return self.graph.add("ConstantOfShape", self.graph.add("Shape", self.projected), value=one)
+
+    def _in_columns(self, gradient: str) -> str:
+        """Collect a gradient in the inputs, (n, q, K), to one in the user's columns, (n, p, K).
+
+        Each input moves as `Subject.moves` tells: by a slope, or for a category from the mean to itself.
+        """
+        graph, columns = self.graph, self.subject.columns
+        slope = graph.constant(np.where(columns.kind == "number", columns.slope, 0.0))
+        is_category = graph.constant(~columns.is_number[columns.source])
+        moves = graph.add("Add", slope, graph.add("Mul", is_category, self.centered))
+        moved = graph.add("Mul", graph.add("Unsqueeze", moves, graph.tensor(np.array([2]))), gradient)
+        is_from = graph.constant(columns.source[:, None] == np.arange(len(columns.names)))
+        return graph.add("Einsum", moved, is_from, equation="nqk,qp->npk")
+
+
+def output_type(subject: Subject, output: str, kind: np.dtype[Any]) -> tuple[np.dtype[Any], list[int]]:
+    """Return the type of an output, and its shape but for the rows."""
+    model: Any = subject.model
+    n_outputs = subject.ensemble.n_outputs
+    several = [n_outputs] if n_outputs > 1 else []
+    if output == "label":
+        return labels_of(model).dtype, []
+    shapes = {
+        "prediction": lambda: [n_outputs] if model._targets_2d else [],
+        "score": lambda: several,
+        "probabilities": lambda: [len(model.classes_)],
+        "embedding": lambda: [len(subject.ensemble)],
+        "coefficients": lambda: [len(subject.feature_names), *several],
+    }
+    return kind, shapes[output]()
+
+
+def labels_of(model: Any) -> Array:
+    """Return the classes as a tensor can hold them: int64, text (as objects), booleans or float64."""
+    given = model.classes_.tolist()
+    labels = np.array(given)
+    if labels.dtype.kind == "U":
+        return np.array(given, dtype=object)
+    if labels.dtype.kind not in "bif":
+        raise ValueError(
+            "classes must be integers within 64 bits, text, booleans or floats to be output as labels, "
+            f'got such as {given[0]!r}; ask for outputs=["score"] instead.'
+        )
+    return labels

@@ -1,0 +1,206 @@
+"""From a fitted model to an ONNX graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing
+
+import gbmap
+from gbmap._subject import Subject
+from gbmap.inspection._results import need
+from gbmap.onnx._digits import refuse_lost_range
+from gbmap.onnx._formulas import Formulas, output_type
+from gbmap.onnx._graph import Graph, namer, rows_of, tensor_type
+from gbmap.onnx._inputs import column_names, input_types, table
+from gbmap.onnx._preprocessing import compare, convert_preprocessing
+from gbmap.onnx._skl2onnx import refuse_init
+
+onnx = need("onnx", "onnx")
+
+# Squeeze, Softmax and Gemm mean what they do here from this operator set on.
+_OLDEST_OPSET = 13
+_COMPARED_ROWS = 100
+
+
+def to_onnx(
+    model: Any,
+    X: Any = None,
+    *,
+    outputs: Iterable[str] | None = None,
+    dtype: DTypeLike = np.float32,
+    name: str = "gbmap",
+    opset: int = 17,
+    initial_types: list[tuple[str, Any]] | None = None,
+) -> Any:
+    """Return a fitted model as an ONNX graph of standard operators.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. Preprocessing is converted by skl2onnx.
+    X : frame or array of shape (n, p), default=None
+        For pipelines: rows such as the graph will be given. They tell the names and types of the
+        columns, and the converted preprocessing must agree with the pipeline on the first hundred of
+        them.
+    outputs : sequence of str, default=None
+        What the graph returns, in this order:
+
+        - "prediction", of a regressor: (n,), or (n, K) for K targets;
+        - "label", of a classifier: (n,), of int64, text, booleans or float64;
+        - "probabilities", of a classifier whose loss gives them: (n, n_classes);
+        - "score", of a classifier: its decision function, (n,) for two classes, else (n, n_classes);
+        - "embedding": as `transform` gives it;
+        - "coefficients": those of `gbmap.inspection.explain`, (n, p) or (n, p, K).
+
+        None stands for the prediction, or the label and probabilities (else the score), and the
+        embedding.
+    dtype : {float32, float64}, default=float32
+        The type of numbers throughout: inputs, constants and outputs.
+    name : str, default="gbmap"
+        The name of the graph.
+    opset : int, default=17
+        The version of ONNX's operator set, at least 13.
+    initial_types : list of (str, skl2onnx type), default=None
+        The inputs of a pipeline's graph, instead of X; nothing is compared then.
+
+    Returns
+    -------
+    onnx_model : onnx.ModelProto
+        With one input "X" of shape (n, p), or, if a pipeline tells the columns of a frame apart, one of
+        shape (n, 1) for each column, in the frame's order. n is free. The metadata hold the names of the
+        columns, the classes and the version of gbmap.
+
+    See Also
+    --------
+    as_inputs : Rows in the form that the graph takes.
+    register : Let skl2onnx convert larger models that hold a GBMAP.
+
+    Notes
+    -----
+    The graph does not check its input as the estimator does: NaN gives scores of NaN. In float64 it agrees
+    with the estimator to rounding; in float32 to about 1e-6 of the spread of y, unless y or a column has
+    a mean far larger than its spread.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.onnx import to_onnx
+    >>> from sklearn.datasets import make_friedman1
+    >>> X, y = make_friedman1(random_state=0)
+    >>> onnx_model = to_onnx(GBMAPRegressor(n_components=3, random_state=0).fit(X, y))
+    >>> [output.name for output in onnx_model.graph.output]
+    ['prediction', 'embedding']
+    """
+    subject, kind = Subject.of(model), _float_type(dtype)
+    chosen = _chosen_outputs(outputs, subject.model)
+    _refuse_opset(opset)
+    refuse_lost_range(subject.model, kind)
+    if subject.preprocessing is None:
+        columns = list(subject.feature_names)
+        whole = _passing_on(len(columns), kind, name, opset)
+    else:
+        columns, types = _told_columns(subject, X, initial_types, kind)
+        whole = convert_preprocessing(subject, types, name, opset)
+        if X is not None and initial_types is None:
+            compare(whole, subject, _first_rows(X))
+    _append(whole.graph, subject, chosen, kind)
+    _describe(whole, subject.model, chosen, columns)
+    onnx.checker.check_model(whole, full_check=True)
+    return whole
+
+
+def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {kind}.")
+    return kind
+
+
+def _refuse_opset(opset: int) -> None:
+    newest = onnx.defs.onnx_opset_version()
+    if not _OLDEST_OPSET <= opset <= newest:
+        raise ValueError(
+            f"opset must be from {_OLDEST_OPSET} to {newest}, the newest of the installed onnx, got {opset}."
+        )
+
+
+def _chosen_outputs(outputs: Iterable[str] | None, model: Any) -> list[str]:
+    main = ["prediction"]
+    if is_classifier(model):
+        main = ["label", *(["probabilities"] if hasattr(model, "predict_proba") else []), "score"]
+    possible = [*main, "embedding", "coefficients"]
+    if outputs is None:
+        chosen = [*main[:2], "embedding"]
+    else:
+        chosen = [outputs] if isinstance(outputs, str) else list(outputs)
+    if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(possible):
+        raise ValueError(
+            f"outputs must be some of {possible} for this {type(model).__name__} with loss={model.loss!r}, "
+            f"each at most once, got {chosen}."
+        )
+    if set(chosen) & set(main):
+        refuse_init(model)
+    return chosen
+
+
+def _passing_on(n_columns: int, kind: np.dtype[Any], name: str, opset: int) -> Any:
+    """Return a model that gives its input."""
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    rows = rows_of("X", kind, [n_columns])
+    return onnx.helper.make_model(
+        onnx.helper.make_graph([], name, [rows], [rows]),
+        opset_imports=opsets,
+        ir_version=onnx.helper.find_min_ir_version_for(opsets),
+    )
+
+
+def _told_columns(
+    subject: Subject, X: Any, initial_types: list[tuple[str, Any]] | None, kind: np.dtype[Any]
+) -> tuple[list[Any], list[tuple[str, Any]]]:
+    """Return the names of a pipeline's columns, and the inputs of its graph."""
+    if initial_types is not None:
+        return [name for name, _ in initial_types], initial_types
+    if X is None:
+        raise ValueError(
+            "X or initial_types must be given to convert a pipeline; X may be some rows of the training "
+            "data, which tell the names and types of the columns."
+        )
+    rows = _first_rows(X)
+    return column_names(rows), input_types(subject, rows, kind)
+
+
+def _first_rows(X: Any) -> Any:
+    X = table(X)
+    return _safe_indexing(X, list(range(min(X.shape[0], _COMPARED_ROWS))))
+
+
+def _append(graph: Any, subject: Subject, outputs: list[str], kind: np.dtype[Any]) -> None:
+    """Put the model behind the only output of a graph."""
+    last = graph.output[0]
+    build = Graph(kind, namer(graph))
+    is_same = last.type.tensor_type.elem_type == tensor_type(kind)
+    formulas = Formulas(build, subject, last.name if is_same else build.cast(last.name, kind))
+    del graph.output[:]
+    for output in outputs:
+        name = build.add("Identity", getattr(formulas, output), output=build.unique(output))
+        graph.output.append(rows_of(name, *output_type(subject, output, kind)))
+    graph.node.extend(build.nodes)
+    graph.initializer.extend(build.constants)
+
+
+def _describe(whole: Any, model: Any, outputs: list[str], columns: list[Any]) -> None:
+    whole.producer_name, whole.producer_version = "gbmap", gbmap.__version__
+    whole.doc_string = (
+        f"{type(model).__name__} of {len(model.ensemble_)} learners over {len(columns)} columns, "
+        f"giving {', '.join(outputs)}."
+    )
+    facts = {"gbmap_version": gbmap.__version__, "feature_names": json.dumps([str(name) for name in columns])}
+    if is_classifier(model):
+        facts["classes"] = json.dumps(model.classes_.tolist(), default=str)
+    onnx.helper.set_model_props(whole, facts)
