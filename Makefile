@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 SETTINGS := pyproject.toml src/gbmap/__init__.py
 
-.PHONY: demo test bench-scaling bench-small bench-passes bench-memory bench-explaining bench-distances bench-drift bench-report clean
+.PHONY: demo test bench-scaling bench-small bench-passes bench-memory bench-explaining bench-distances bench-neighbours bench-drift bench-report clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
@@ -19,7 +19,7 @@ test: $(STAMPS)/test
 bench-scaling: $(STAMPS)/bench $(STAMPS)/bench-jax
 	$(BIN)/python -m benchmarks.run scaling $(ARGS)
 
-bench-small bench-passes bench-memory bench-explaining bench-distances bench-drift: bench-%: $(STAMPS)/bench
+bench-small bench-passes bench-memory bench-explaining bench-distances bench-neighbours bench-drift: bench-%: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.run $* $(ARGS)
 
 bench-report: $(STAMPS)/bench

@@ -55,3 +55,30 @@ DRIFT_AUC: dict[str, DriftAUC] = {
     "higgs-10k-h2o": DriftAUC(0.70, 0.67),
     "higgs-10k-openml-sample": DriftAUC(0.70, 0.67),
 }
+
+
+class NeighbourScores(NamedTuple):
+    """The middle columns of a line of the paper's Table 4: R2 or accuracy of k-NN, by distance."""
+
+    euclid: float
+    embedding: float
+
+
+TABLE_4_NEIGHBOURS: dict[str, NeighbourScores] = {
+    "abalone": NeighbourScores(0.517, 0.556),
+    "airquality": NeighbourScores(0.914, 0.912),
+    "autompg": NeighbourScores(0.84, 0.855),
+    "california": NeighbourScores(0.689, 0.767),
+    "concrete": NeighbourScores(0.634, 0.871),
+    "cpu-small": NeighbourScores(0.945, 0.974),
+    "qm9-10k": NeighbourScores(0.574, 0.689),
+    "superconductor": NeighbourScores(0.852, 0.869),
+    "wine-red": NeighbourScores(0.292, 0.362),
+    "wine-white": NeighbourScores(0.335, 0.363),
+    "breast-cancer": NeighbourScores(0.947, 0.982),
+    "diabetes": NeighbourScores(0.727, 0.784),
+    "eeg-eye-state": NeighbourScores(0.773, 0.801),
+    "german-credit": NeighbourScores(0.703, 0.713),
+    "higgs-10k-h2o": NeighbourScores(0.615, 0.661),
+    "higgs-10k-openml-sample": NeighbourScores(0.615, 0.661),
+}

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from benchmarks.records import RESULTS, Row, latest, read_rows
 from benchmarks.sections import (
+    damage,
     distances,
     drift,
     drift_loss,
     explaining,
     linearity,
     memory,
+    neighbour_scores,
     neighbours,
     passes,
     scaling,
@@ -32,8 +34,10 @@ SECTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
     "explaining": explaining.section,
     "distances": distances.section,
     "neighbours": neighbours.section,
+    "neighbour_scores": neighbour_scores.section,
     "drift": drift.section,
     "drift_loss": drift_loss.section,
+    "damage": damage.section,
 }
 
 INTRODUCTION = """\

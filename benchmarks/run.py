@@ -17,6 +17,7 @@ from benchmarks.experiments import (
     explaining,
     linearity,
     memory,
+    neighbour_scores,
     neighbours,
     passes,
     scaling,
@@ -33,6 +34,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "memory": (memory.run,),
     "explaining": (explaining.run,),
     "distances": (distances.run, neighbours.run),
+    "neighbours": (neighbour_scores.run,),
     "drift": (drift.run, drift_loss.run),
 }
 HELP = {
@@ -40,6 +42,7 @@ HELP = {
     "small": "m = 20 on the real data sets, beside XGBoost",
     "passes": "one pass against reading X, and how time grows with n, p and m",
     "memory": "memory beyond X during a fit",
+    "neighbours": "k-NN in the embedding and in the columns, on the real data sets",
     "distances": "path distances beside embedding distances; exact and approximate neighbours",
     "explaining": "the time to explain rows, beside that to predict them",
     "drift": "indicators of drift and estimates of the loss, on the drift splits of the real data sets",
@@ -61,12 +64,12 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[str, Settings]:
 def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller problems")
     parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
-    repeats = 5 if experiment == "drift" else 3
+    repeats = 5 if experiment in ("drift", "neighbours") else 3
     parser.add_argument("--repeats", type=int, default=repeats, help="of each kind (default: %(default)s)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSV files")
     if experiment in ("scaling", "small"):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
-    if experiment in ("small", "drift"):
+    if experiment in ("small", "drift", "neighbours"):
         parser.add_argument("--datasets", nargs="+", default=[], choices=REAL_SETS, metavar="NAME")
     if experiment == "small":
         parser.add_argument("--threads", nargs="+", default=[], type=int, help="numbers of threads")

@@ -99,7 +99,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         Pipelines may hold ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler, OneHotEncoder, SimpleImputer, MissingIndicator and
         VarianceThreshold. Anything else, such as an ``init`` model that is no GBMAP or a loss of
-        one's own, is refused; `skops.io.dump` stores those.
+        one's own, is refused; `skops.io.dump` stores those. Callbacks are left out.
     path : str or path-like
         Where to; by custom it ends in ``.gbmap``.
 
@@ -164,7 +164,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         model = decode(container.content, container.arrays, _REGISTRY)
         if not isinstance(model, BaseEstimator):
-            raise ValueError(f"a {type(model).__name__} in place of a model")
+            raise ValueError(f"{type(model).__name__} in place of a model")
     except ValueError as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged, or was not written by gbmap: {error}; "
@@ -266,6 +266,7 @@ def _check_detector(detector: DriftDetector) -> None:
         _need(detector.estimator_ is detector._drifter.watched.model, "a detector of another model")
         _need(isinstance(detector._calibration, Calibration | None), "a calibration that is none")
         _need(type(detector.calibration_size_) is int, "a calibration without a size")
+        _need(type(detector.n_features_in_) is int, "a detector of no features")
 
 
 def _check_drifter(drifter: Drifter) -> None:
@@ -322,4 +323,11 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Pipeline: _check_pipeline,
     FunctionTransformer: _check_function,
 }
-_REGISTRY = Registry({**_OWN, **{f"sklearn.{cls.__name__}": cls for cls in _SKLEARN}}, _check, _way_out)
+# Callbacks watch a fit; they are no part of the model.
+_CALLBACKS = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx"}
+_REGISTRY = Registry(
+    classes={**_OWN, **{f"sklearn.{cls.__name__}": cls for cls in _SKLEARN}},
+    check=_check,
+    way_out=_way_out,
+    left_out=frozenset(_CALLBACKS),
+)

@@ -56,11 +56,14 @@ class Registry:
         Called with each instance that is written or was read; raises ValueError if it is impossible.
     way_out : callable
         Gives the end of the message about an object that cannot be stored.
+    left_out : set of str
+        Members that are not stored.
     """
 
     classes: Mapping[str, type]
     check: Callable[[Any], None]
     way_out: Callable[[Any], str] = by_skops
+    left_out: frozenset[str] = frozenset()
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a class, None if it is not known."""
@@ -154,16 +157,16 @@ class _Encoder:
         name = self.registry.name_of(type(value))
         if name is None:
             raise self._refusal(value, f"a {type(value).__module__}.{type(value).__qualname__}")
-        self.registry.check(value)
         if is_dataclass(value):
             state = {field.name: getattr(value, field.name) for field in fields(value)}
         else:
             state = value.__getstate__() or {}
         owner, members = self.owner, {}
-        for key, item in state.items():
+        for key in (key for key in state if key not in self.registry.left_out):
             self.owner = f"{type(value).__name__}.{key}"
-            members[key] = self.value(item)
+            members[key] = self.value(state[key])
         self.owner = owner
+        self.registry.check(value)
         return [name, members]
 
     def _refusal(self, value: Any, what: str) -> NotStorableError:

@@ -1,0 +1,1 @@
+"""What `gbmap.sql` is made of."""

@@ -1,0 +1,308 @@
+"""A fitted model as one SELECT statement, which scores and embeds the rows of a table where they are.
+
+The statement is a chain of common table expressions: the inputs of the model from the columns of the table,
+then projections, embedding, scores and probabilities. Each reads the names of the one before it, so that
+nothing is written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+from gbmap._base import BaseGBMAP
+from gbmap._core.ensemble import Ensemble
+from gbmap._initial import _CLIP
+from gbmap._sql.preprocessing import Value, column, not_translatable, translate
+from gbmap._sql.text import (
+    DIALECTS,
+    Statement,
+    add_up,
+    clip,
+    exp,
+    identifier,
+    literal,
+    number,
+    of_largest,
+    softplus,
+)
+from gbmap._subject import Subject, _first_of
+
+
+def to_sql(
+    model: Any,
+    table: str | Sequence[str],
+    *,
+    outputs: str | Sequence[str] | None = None,
+    keep: str | Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    dialect: str = "portable",
+) -> str:
+    """Return a SELECT statement that gives the model's outputs for each row of a table.
+
+    The database must have EXP and LN. It computes in double precision; NaN and infinite numbers count as
+    NULL, a missing value. An output is NULL where it depends on a missing value or a category that the
+    model has no use for.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted. The steps before the GBMAP may scale, impute, one-hot encode and select columns.
+    table : str or sequence of str
+        The name of the table or view; a sequence is schema and name.
+    outputs : str or sequence of str, default=None
+        What to compute, in the order of the result's columns:
+
+        - "prediction" (regressors): ``prediction``, or ``prediction_0``, ... for several targets.
+        - "label" (classifiers): ``label``, the class.
+        - "score" (classifiers): ``score``, or ``score_<class>`` for more than two classes.
+        - "probability" (classifiers): ``probability_<class>``.
+        - "embedding": ``phi_0``, ``phi_1``, ...
+
+        None is "prediction", or "label" for a classifier.
+    keep : str or sequence of str, default=()
+        Columns of the table to pass on, such as its key. They come first.
+    columns : sequence of str, default=None
+        What the columns that the model was fitted to are called in the table, in the order of the fit. None
+        stands for the names that they had in the fit.
+    dialect : {"portable", "duckdb", "postgresql", "sqlite"}, default="portable"
+        The database. All three understand "portable". "duckdb" is faster there, and does without LIMIT. With
+        "sqlite" a text in a column of numbers counts as missing; else SQLite takes it for zero.
+
+    Returns
+    -------
+    statement : str
+        Without a semicolon, to be used as it is, or as a view or a subquery.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> import numpy as np
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.sql import to_sql
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> model = GBMAPRegressor(n_components=3, random_state=0).fit(X, np.abs(X[:, 0]))
+    >>> database = sqlite3.connect(":memory:")
+    >>> _ = database.execute("CREATE TABLE points (id, east, north)")
+    >>> _ = database.executemany("INSERT INTO points VALUES (?, ?, ?)", [(i, *X[i]) for i in range(50)])
+    >>> statement = to_sql(model, "points", keep="id", columns=["east", "north"], dialect="sqlite")
+    >>> rows = database.execute(statement + " ORDER BY id").fetchall()
+    >>> bool(np.allclose([prediction for _, prediction in rows], model.predict(X)))
+    True
+    """
+    subject = Subject.of(model)
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
+    wanted = _wanted_outputs(subject.model, outputs)
+    kept, path = _as_names(keep, "keep"), _as_names(table, "table")
+    if not path:
+        raise ValueError(f"table must be a name, or schema and name, got {table!r}.")
+    values = [column(name, DIALECTS[dialect]) for name in _column_names(subject, columns)]
+    parts = _parts(subject, values, with_init=wanted != ("embedding",))
+    statement = Statement(path, DIALECTS[dialect].fence)
+    _embed(statement, parts, {f"k{i}": f"source.{identifier(name)}" for i, name in enumerate(kept)})
+    results = [(name, f"k{i}") for i, name in enumerate(kept)] + _results(statement, parts, wanted)
+    _refuse_same([name for name, _ in results], "keep and outputs")
+    return statement.finish(results)
+
+
+def _wanted_outputs(model: BaseGBMAP, outputs: str | Sequence[str] | None) -> tuple[str, ...]:
+    is_classifier = hasattr(model, "classes_")
+    possible = (
+        ("label", "score", "probability", "embedding") if is_classifier else ("prediction", "embedding")
+    )
+    wanted = possible[:1] if outputs is None else _as_names(outputs, "outputs")
+    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(possible):
+        raise ValueError(
+            f"outputs must be one or more of {', '.join(possible)} for a {type(model).__name__}, each once, "
+            f"got {outputs!r}."
+        )
+    if "probability" in wanted and model._make_loss().log_odds_per_score is None:
+        raise ValueError(
+            f'outputs must do without "probability" for loss={model.loss!r}, which gives none; '
+            'use "score", or fit with loss="log_loss".'
+        )
+    return wanted
+
+
+def _as_names(given: Any, argument: str) -> tuple[str, ...]:
+    each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not all(isinstance(name, str) for name in each):
+        raise TypeError(f"{argument} must be a name or a sequence of names, got {given!r}.")
+    return tuple(each)
+
+
+def _column_names(subject: Subject, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the columns that the model was fitted to, as they are in the table."""
+    first = _first_of(subject.preprocessing)
+    met = subject.model if first is None else first
+    if not hasattr(met, "n_features_in_"):
+        raise not_translatable(f"the step {type(met).__name__}")
+    given = getattr(met, "feature_names_in_", None) if columns is None else columns
+    if given is None:
+        raise ValueError(
+            f"columns must name the {met.n_features_in_} columns of the table to read, since the model was "
+            "fitted to an array without names."
+        )
+    names = _as_names(given, "columns")
+    if len(names) != met.n_features_in_:
+        raise ValueError(
+            f"columns must be as many names as in the fit, {met.n_features_in_}, got {len(names)}."
+        )
+    _refuse_same(names, "columns")
+    return names
+
+
+def _refuse_same(names: Sequence[str], argument: str) -> None:
+    """Raise an error if two names are the same to a database, most of which overlook case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise ValueError(
+                f"{argument} must give names that differ by more than case, got {seen[name.lower()]!r} and "
+                f"{name!r}; rename one of them, in a view of the table if need be."
+            )
+        seen[name.lower()] = name
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of the GBMAPs that a score is the sum of: the model, or an initial model."""
+
+    model: BaseGBMAP
+    inputs: list[Value]
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return self.model.ensemble_
+
+
+def _parts(subject: Subject, values: list[Value], *, with_init: bool) -> list[_Part]:
+    """Return the model and, if it counts, its initial model, that one's, and so on."""
+    model, init = subject.model, subject.model.init_
+    inputs = translate(subject.preprocessing, values)
+    if len(inputs) != model.n_features_in_:
+        raise not_translatable(
+            f"a preprocessing that gives {model.n_features_in_}, not {len(inputs)} columns,"
+        )
+    if init is None or not with_init:
+        return [_Part(model, inputs)]
+    try:
+        initial = Subject.of(init.estimator if isinstance(init, FrozenEstimator) else init)
+    except TypeError as error:
+        raise ValueError(
+            f"model must have a GBMAP as its init, or none, to be written in SQL, got {type(init).__name__}; "
+            'fit it without init, or ask for outputs="embedding", which does not depend on it.'
+        ) from error
+    return [_Part(model, inputs), *_parts(initial, inputs, with_init=True)]
+
+
+def _embed(statement: Statement, parts: Sequence[_Part], kept: dict[str, str]) -> None:
+    """Add the inputs of all parts, their projections, and their embeddings phi<part>_<learner>."""
+    used = [
+        value
+        for part in parts
+        for value, weights in zip(part.inputs, part.ensemble.weights.T)
+        if weights.any()
+    ]
+    expressions = dict.fromkeys(sql for value in used for sql in (value.number, *value.guards))
+    name_of = {sql: f"x{i}" for i, sql in enumerate(expressions)}
+    read = kept | {name: sql for sql, name in name_of.items()}
+    statement.add(read or {"none": "0e0"})  # null learners read no column, but there must be one
+    learners = [(i, j, part) for i, part in enumerate(parts) for j in range(len(part.ensemble))]
+    projections = {f"t{i}_{j}": _projection(part, j, name_of) for i, j, part in learners}
+    statement.add(projections, drop=name_of.values())
+    statement.add(
+        {f"phi{i}_{j}": _coordinate(part.ensemble, j, f"t{i}_{j}") for i, j, part in learners},
+        drop=projections,
+    )
+
+
+def _projection(part: _Part, j: int, name_of: dict[str, str]) -> str:
+    """Return beta_j (w_j . x + c_j), with the columns centred as in `Ensemble.project`."""
+    ensemble = part.ensemble
+    weights, center = ensemble.weights[j], ensemble.center
+    terms, guards = [], []
+    for k in np.flatnonzero(weights):
+        name = name_of[part.inputs[k].number]
+        centred = f"({name} - {number(center[k])})" if center[k] else name
+        terms.append(f"{number(weights[k])} * {centred}")
+        guards += [name_of[guard] for guard in part.inputs[k].guards]
+    # In the same words as there: its terms may cancel, and one product is not rounded like many.
+    offset = (ensemble.offsets + ensemble.weights @ center)[j]
+    # A null learner is its constant alone, which PostgreSQL would take for a decimal.
+    constant = f"CAST({number(offset)} AS DOUBLE PRECISION)"
+    z = add_up([*terms, *dict.fromkeys(guards), constant])
+    return z if ensemble.activation == "identity" else f"{number(ensemble.beta[j])} * ({z})"
+
+
+def _coordinate(ensemble: Ensemble, j: int, t: str) -> str:
+    """Return phi_j = a_j + b_j g(z), from t = beta_j z."""
+    value = t if ensemble.activation == "identity" else f"({softplus(t)}) / {number(ensemble.beta[j])}"
+    return f"{number(ensemble.intercepts[j])} {'+' if ensemble.signs[j] > 0 else '-'} {value}"
+
+
+def _results(statement: Statement, parts: Sequence[_Part], wanted: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the columns of the result, by their name and what they hold."""
+    model, ensemble = parts[0].model, parts[0].ensemble
+    found: dict[str, list[tuple[str, str]]] = {}
+    found["embedding"] = [(f"phi_{j}", f"phi0_{j}") for j in range(len(ensemble))]
+    if wanted != ("embedding",):
+        scores = _score(statement, parts, passed_on="embedding" in wanted)
+        classes = list(getattr(model, "classes_", range(len(scores))))
+        several = [f"_{each}" for each in classes] if len(scores) > 1 else [""]
+        found["prediction"] = [(f"prediction{each}", score) for each, score in zip(several, scores)]
+        found["score"] = [(f"score{each}", score) for each, score in zip(several, scores)]
+    if "label" in wanted:
+        rivals = scores if len(scores) > 1 else ["0e0", *scores]
+        found["label"] = [("label", of_largest(rivals, [literal(each) for each in classes]))]
+    if "probability" in wanted:
+        shares = _probabilities(statement, model, scores, 0)
+        found["probability"] = [(f"probability_{each}", share) for each, share in zip(classes, shares)]
+    return [column for output in wanted for column in found[output]]
+
+
+def _score(statement: Statement, parts: Sequence[_Part], *, passed_on: bool) -> list[str]:
+    """Add the scores f = f_0 + h of the parts, from the last initial model on; return those of the model."""
+    initial: list[str] = []
+    for i, part in reversed(list(enumerate(parts))):
+        ensemble = part.ensemble
+        sums = {
+            f"s{i}_{k}": add_up(
+                [*initial[k : k + 1], *(f"phi{i}_{j}" for j in np.flatnonzero(ensemble.outputs == k))]
+            )
+            for k in range(ensemble.n_outputs)
+        }
+        is_passed_on = passed_on and i == 0
+        scores = statement.add(sums, () if is_passed_on else [f"phi{i}_{j}" for j in range(len(ensemble))])
+        initial = _as_initial(statement, part.model, scores, i) if i else []
+    return scores
+
+
+def _as_initial(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
+    """Return what the scores are as those of an initial model: see `gbmap._initial.class_score`."""
+    if not hasattr(model, "classes_") or model._make_loss().log_odds_per_score is None:
+        return scores
+    shares = _probabilities(statement, model, scores, part)[-len(scores) :]
+    names = statement.add({f"p{part}_{k}": share for k, share in enumerate(shares)})
+    clipped = statement.add({f"c{part}_{k}": clip(p, _CLIP, 1 - _CLIP) for k, p in enumerate(names)})
+    return [f"LN({p} / (1e0 - {p}))" for p in clipped]
+
+
+def _probabilities(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
+    """Add the steps to normalised probabilities, in log space, and return these."""
+    factor = number(model._make_loss().log_odds_per_score)
+    against = [f"-{factor} * {score}" for score in scores]
+    if len(scores) == 1:
+        against.insert(0, f"{factor} * {scores[0]}")
+    names = statement.add({f"o{part}_{k}": odds for k, odds in enumerate(against)})
+    logs = statement.add({f"l{part}_{k}": f"-({softplus(odds)})" for k, odds in enumerate(names)}, names)
+    (top,) = statement.add({f"top{part}": of_largest(logs, logs)})
+    raised = {f"e{part}_{k}": exp(f"{log} - {top}") for k, log in enumerate(logs)}
+    each = statement.add(raised, [*logs, top])
+    (total,) = statement.add({f"total{part}": add_up(each)})
+    return [f"{one} / {total}" for one in each]
