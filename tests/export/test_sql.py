@@ -404,6 +404,17 @@ def test_nan_and_infinities_count_as_null(dialect):
     assert_allclose(filled, imputing.predict(rows))
 
 
+@pytest.mark.parametrize("steps", [StandardScaler(), OneHotEncoder()], ids=["scaled", "one-hot"])
+def test_nan_is_the_category_or_the_gap_that_null_is(steps):
+    frame = pd.DataFrame({"x": [1.0, 2.0, np.nan, 4.0] * 5})
+    model = make_pipeline(steps, SimpleImputer(add_indicator=True), GBMAPRegressor(1, random_state=0))
+    model.fit(frame, frame["x"].fillna(9))
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT unnest([1.0, 2.0, 'nan'::DOUBLE, NULL])::DOUBLE AS x")
+        result = fetch(connection, to_sql(model, "t"))["prediction"]
+    assert_allclose(result, model.predict(frame.iloc[[0, 1, 2, 2]]), rtol=1e-9)
+
+
 @pytest.mark.parametrize("text", ["", "abc", "5"])
 def test_in_sqlite_text_is_no_number(text):
     rows = numbers().head(2).astype(object)

@@ -56,22 +56,26 @@ def column(name: str, dialect: Dialect) -> Value:
     return Value(plain, f"CASE WHEN {is_number} THEN CAST({plain} AS DOUBLE PRECISION) END")
 
 
-def is_among(value: Value, members: Sequence[Any]) -> str:
-    """Return the condition that a value is one of some texts, numbers or marks of missing values."""
+def _read_like(value: Value, examples: Sequence[Any]) -> Value:
+    """Return a value as a number if the examples are numbers, else as it is."""
+    present = [each for each in examples if not is_missing(each)]
+    are_numbers = all(isinstance(each, Real) and not isinstance(each, bool) for each in present)
+    return value.computed(value.number) if present and are_numbers else value
+
+
+def _is_among(value: Value, members: Sequence[Any]) -> str:
+    """Return the condition that a value is one of some texts, numbers, truth values or marks of a gap."""
+    is_number = value.plain == value.number
     present = [each for each in members if not is_missing(each)]
-    as_numbers = bool(present) and all(isinstance(each, Real | np.bool_) for each in present)
-    if as_numbers and isinstance(present[0], bool | np.bool_):
-        as_numbers = value.plain == value.number  # a mark, not a column of truth values
-    sql = value.number if as_numbers else value.plain
-    conditions = [f"{sql} IS NULL"] if len(present) < len(members) else []
+    conditions = [f"{value.plain} IS NULL"] if len(present) < len(members) else []
     if present:
-        listed = ", ".join(number(each) if as_numbers else literal(each) for each in present)
-        conditions.append(f"{sql} IN ({listed})")
+        listed = [number(m) if is_number and not isinstance(m, str) else literal(m) for m in present]
+        conditions.append(f"{value.plain} IN ({', '.join(listed)})")
     return " OR ".join(conditions) or "1 = 0"
 
 
 def _mark(value: Value, members: Sequence[Any]) -> Value:
-    return value.computed(f"CASE WHEN {is_among(value, members)} THEN 1e0 ELSE 0e0 END")
+    return value.computed(f"CASE WHEN {_is_among(value, members)} THEN 1e0 ELSE 0e0 END")
 
 
 def not_translatable(what: str) -> ValueError:
@@ -180,10 +184,7 @@ def _(step: MissingIndicator, values: list[Value]) -> list[Value]:
 @_translate_step.register
 def _(step: SimpleImputer, values: list[Value]) -> list[Value]:
     fills = step.statistics_
-    read = [
-        value if isinstance(fill, str) or is_missing(fill) else value.computed(value.number)
-        for value, fill in zip(values, fills)
-    ]
+    read = [_read_like(value, [fill]) for value, fill in zip(values, fills)]
     # A column that was empty in training has no fill, and is left out.
     filled = [
         _filled(value, step.missing_values, fill) for value, fill in zip(read, fills) if not is_missing(fill)
@@ -193,7 +194,7 @@ def _(step: SimpleImputer, values: list[Value]) -> list[Value]:
 
 def _filled(value: Value, missing: Any, fill: Any) -> Value:
     return value.computed(
-        f"CASE WHEN {is_among(value, [missing])} THEN {literal(fill)} ELSE {value.plain} END"
+        f"CASE WHEN {_is_among(value, [missing])} THEN {literal(fill)} ELSE {value.plain} END"
     )
 
 
@@ -209,8 +210,9 @@ def _encoded(step: OneHotEncoder, i: int, value: Value) -> list[Value]:
         raise not_translatable(
             "a OneHotEncoder with both None and NaN among its categories, one NULL in SQL,"
         )
+    value = _read_like(value, known)
     if step.handle_unknown == "error":
-        guard = f"CASE WHEN {is_among(value, known)} THEN 0e0 END"
+        guard = f"CASE WHEN {_is_among(value, known)} THEN 0e0 END"
         value = replace(value, guards=(*value.guards, guard))
     groups = step._default_to_infrequent_mappings[i] if step._infrequent_enabled else None
     has_rest = groups is not None and step.handle_unknown in ("infrequent_if_exist", "warn")
@@ -221,6 +223,6 @@ def _encoded(step: OneHotEncoder, i: int, value: Value) -> list[Value]:
     ]
     if has_rest:
         frequent = [each for each, own in zip(known, group_of) if own < group_of.max()]
-        marks[-1] = value.computed(f"CASE WHEN {is_among(value, frequent)} THEN 0e0 ELSE 1e0 END")
+        marks[-1] = value.computed(f"CASE WHEN {_is_among(value, frequent)} THEN 0e0 ELSE 1e0 END")
     dropped = None if step._drop_idx_after_grouping is None else step._drop_idx_after_grouping[i]
     return [mark for group, mark in enumerate(marks) if group != dropped]
