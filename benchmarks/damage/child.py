@@ -5,9 +5,11 @@ It prints a line before and after each file. What became of a file that has no s
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sys
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ def main(name: str, folder: str, *files: str) -> None:
     expected = np.load(Path(folder, "expected.npz"))
     for kind in form.kinds:  # imports and caches come before the limits
         form.predict(form.load(sound_file(Path(folder), kind)), X)
+    tracemalloc.start()
     limit = _status("VmSize") + MOST_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for file in files:
@@ -40,7 +43,7 @@ def sound_file(folder: Path, kind: str) -> Path:
 
 
 def _outcome(form: Format, path: Path, X: Any, expected: Any) -> dict[str, Any]:
-    before = _start_measuring()
+    before, held = _start_measuring(), tracemalloc.get_traced_memory()[0]
     try:
         answer = np.asarray(form.predict(form.load(path), X))
         same = answer.shape == expected.shape and np.array_equal(answer, expected, equal_nan=True)
@@ -49,11 +52,14 @@ def _outcome(form: Format, path: Path, X: Any, expected: Any) -> dict[str, Any]:
         text = f"{type(error).__name__}: {error}"
         memory = isinstance(error, MemoryError) or "bad_alloc" in text or "bad allocation" in text
         result = {"outcome": "memory" if memory else "error", "error": text[:200]}
-    return result | {"bytes": max(_status("VmHWM") - before, 0)}
+    grown, traced = _status("VmHWM") - before, tracemalloc.get_traced_memory()[1] - held
+    return result | {"bytes": max(grown, 0), "traced": traced}
 
 
 def _start_measuring() -> int:
-    """Reset the peak of the resident size, and return the size."""
+    """Reset the peaks of the resident size and of Python's allocations, and return the former size."""
+    gc.collect()
+    tracemalloc.reset_peak()
     Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 

@@ -42,6 +42,8 @@ class Format:
         What models to write; files are shared out among them.
     predict : callable
         Returns everything that must stay as it is, as one array.
+    in_python : bool
+        Whether files are read by Python and NumPy, whose allocations can be traced.
     """
 
     package: str
@@ -50,6 +52,7 @@ class Format:
     mutations: Mapping[str, Mutation]
     kinds: tuple[str, ...] = ("regressor",)
     predict: Callable[[Any, Array], Array] = lambda model, X: model.predict(X)
+    in_python: bool = False
 
     @property
     def peer(self) -> str:
@@ -158,10 +161,12 @@ def _catboost(form: str) -> tuple[Callable[[str, Path], None], Callable[[Path], 
 
 
 FORMATS: dict[str, Format] = {
-    "gbmap": Format("gbmap", _write_gbmap, _load_gbmap, MIXED, OWN_KINDS, _own_answers),
-    "gbmap-forged": Format("gbmap", _write_gbmap, _load_gbmap, FORGED, OWN_KINDS, _own_answers),
-    "skops": Format("skops", _write_skops, _load_skops, BINARY, OWN_KINDS, _own_answers),
-    "pickle": Format("gbmap", _write_pickle, _load_pickle, BINARY, OWN_KINDS, _own_answers),
+    "gbmap": Format("gbmap", _write_gbmap, _load_gbmap, MIXED, OWN_KINDS, _own_answers, in_python=True),
+    "gbmap-forged": Format(
+        "gbmap", _write_gbmap, _load_gbmap, FORGED, OWN_KINDS, _own_answers, in_python=True
+    ),
+    "skops": Format("skops", _write_skops, _load_skops, BINARY, OWN_KINDS, _own_answers, in_python=True),
+    "pickle": Format("gbmap", _write_pickle, _load_pickle, BINARY, OWN_KINDS, _own_answers, in_python=True),
     "xgboost.json": Format("xgboost-cpu", _write_xgboost, _load_xgboost, TEXT),
     "xgboost.ubj": Format("xgboost-cpu", _write_xgboost, _load_xgboost, BINARY),
     "lightgbm.txt": Format("lightgbm", _write_lightgbm, _load_lightgbm, TEXT),

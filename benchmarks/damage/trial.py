@@ -28,39 +28,58 @@ OUTCOMES = ("crash", "hang", "memory", "different", "error", "unchanged")
 
 
 @dataclass(frozen=True)
+class Damage:
+    """What was done to a file: the kind of its model, the way it was damaged, how many bytes it gained."""
+
+    kind: str
+    mutation: str
+    gained: int
+
+
+@dataclass(frozen=True)
 class Report:
-    """What became of one file; `bytes` is the growth of the process while it was used."""
+    """What became of one file.
+
+    `bytes` is how far the process grew while the file was used, `traced` what Python and NumPy allocated, as
+    a multiple of the file's need: what the sound file takes, and the bytes that this one has gained.
+    """
 
     mutation: str
     outcome: str
-    bytes: int = 0
-    error: str = ""
+    bytes: int
+    traced: float
 
 
 def run_format(name: str, n_files: int, seed: int) -> list[Report]:
     """Damage and use so many files."""
     form = FORMATS[name]
     with tempfile.TemporaryDirectory(prefix="gbmap-damage-") as folder:
-        names = _write_files(name, form, Path(folder), n_files, seed)
-        sound = [f"{kind}-sound{suffix(name)}" for kind in form.kinds]
-        need = max(result["bytes"] for result in _use(name, folder, sound))
-        results = [
-            result
+        done = _write_files(name, form, Path(folder), n_files, seed)
+        needs = {kind: _need(name, folder, f"{kind}-sound{suffix(name)}") for kind in form.kinds}
+        files = list(done)
+        return [
+            _report(form, done[result["file"]], result, needs[done[result["file"]].kind])
             for start in range(0, n_files, FILES_PER_CHILD)
-            for result in _use(name, folder, list(names)[start : start + FILES_PER_CHILD])
+            for result in _use(name, folder, files[start : start + FILES_PER_CHILD])
         ]
-    most = max(2 * need, ROUGHLY)
-    return [_report(names[result["file"]], result, most) for result in results]
 
 
-def _report(mutation: str, result: dict[str, Any], most: int) -> Report:
+def _need(name: str, folder: str, file: str) -> dict[str, Any]:
+    """What a sound file takes in a process that has met it before."""
+    (result,) = _use(name, folder, [file])
+    return result
+
+
+def _report(form: Format, damage: Damage, result: dict[str, Any], need: dict[str, Any]) -> Report:
     took, outcome = result.get("bytes", 0), result["outcome"]
-    if took > most and outcome in ("different", "error", "unchanged"):
+    traced = result.get("traced", 0) / (need["traced"] + max(damage.gained, 0))
+    too_much = took > max(2 * need["bytes"], ROUGHLY) or (form.in_python and traced > 2)
+    if too_much and outcome in ("different", "error", "unchanged"):
         outcome = "memory"
-    return Report(mutation, outcome, took, result.get("error", ""))
+    return Report(damage.mutation, outcome, took, traced)
 
 
-def _write_files(name: str, form: Format, folder: Path, n_files: int, seed: int) -> dict[str, str]:
+def _write_files(name: str, form: Format, folder: Path, n_files: int, seed: int) -> dict[str, Damage]:
     """Write sound and damaged files, and what the sound ones give; return the damage done to each file."""
     rng, end, answers, sound = np.random.default_rng(seed), suffix(name), {}, {}
     for kind in form.kinds:
@@ -69,15 +88,16 @@ def _write_files(name: str, form: Format, folder: Path, n_files: int, seed: int)
         sound[kind] = path.read_bytes()
         answers[kind] = np.asarray(form.predict(form.load(path), data()[0]))
     np.savez(folder / "expected.npz", **answers)
-    names, mutations = {}, list(form.mutations)
+    done, mutations = {}, list(form.mutations)
     for number in range(n_files):
         kind, mutation = form.kinds[number % len(form.kinds)], mutations[number // 4 % len(mutations)]
         damaged = sound[kind]
         while damaged == sound[kind]:
             damaged = form.mutations[mutation](sound[kind], rng)
-        names[f"{kind}-{number}{end}"] = mutation
-        (folder / f"{kind}-{number}{end}").write_bytes(damaged)
-    return names
+        path = folder / f"{kind}-{number}{end}"
+        path.write_bytes(damaged)
+        done[path.name] = Damage(kind, mutation, len(damaged) - len(sound[kind]))
+    return done
 
 
 def _use(name: str, folder: str, files: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -138,4 +158,5 @@ def summary(reports: Sequence[Report]) -> dict[str, Any]:
             for mutation in dict.fromkeys(report.mutation for report in reports)
         },
         "most_bytes": max(report.bytes for report in reports),
+        "most_traced": max(report.traced for report in reports),
     }

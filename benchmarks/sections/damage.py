@@ -25,9 +25,11 @@ INTRODUCTION = """\
 Model files with flipped bits, a cut end, zeroed spans, swapped or huge numbers, 100,000 nested brackets,
 keys that occur twice and claims of 2^60 elements, an eighth of the files each: on the text of text formats,
 on the bytes of others, on both for gbmap. A hundred files share a child process that loads each and
-predicts. *Crash*: the process ended. *Hang*: ten seconds without an answer. *Too much memory*: the resident
-size grew by more than 16 MB and than twice what the sound file takes, or an allocation failed at 1 GB beyond
-the start. *Silently different*: a prediction other than that of the sound file."""
+predicts. *Crash*: the process ended. *Hang*: ten seconds without an answer. *Too much memory*: an allocation
+failed at 1 GB beyond the start; or the resident size grew by more than 16 MB and than twice what the sound
+file takes; or, for formats that are read in Python, more than twice the file's need was allocated: what the
+sound file takes, and the bytes that the damaged one has more. *Most memory* is the largest multiple of that
+need. *Silently different*: a prediction other than that of the sound file."""
 
 FORGED = """\
 *Forged* are files of gbmap whose checksum was made to fit after the damage, as somebody with intent would. A
@@ -40,7 +42,7 @@ def section(rows: Sequence[Row]) -> str:
     """One line per format, and whether gbmap's are as they should be."""
     found = {row["method"]: row for row in rows}
     known = [name for name in FORMATS if name in found]
-    header = ["format", "files", *HEADER.values(), "most memory, MB"]
+    header = ["format", "files", *HEADER.values(), "most memory"]
     return "\n\n".join(
         [
             "## Damaged model files",
@@ -58,7 +60,8 @@ def _line(name: str, row: Row) -> list[str]:
         return [title, row["status"], *([NOTHING] * (len(HEADER) + 1))]
     extra = json.loads(row["extra"])
     counts = [str(extra["outcomes"][outcome]) for outcome in HEADER]
-    return [title, row["n"], *counts, number(extra["most_bytes"] / 1e6, 2)]
+    most = number(extra["most_traced"], 2) if FORMATS[name].in_python else NOTHING
+    return [title, row["n"], *counts, most]
 
 
 def _verdicts(found: dict[str, Row]) -> list[list[str]]:

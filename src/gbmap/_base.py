@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -53,6 +53,10 @@ logger = logging.getLogger("gbmap")
 # a factor, up to half of the rows. None takes more than so many bytes, except to hold so many rows at least.
 _SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN, _SAMPLE_GROWTH = 10_000, 50, 8
 _SAMPLE_BYTES, _SAMPLE_ROWS_AT_LEAST = 1 << 26, 2_000
+# A softplus of larger beta, in the units of y, or of one below its inverse, leaves the range of float64.
+_STEEPEST = 1e300
+# Embeddings in the units of a y of smaller spread leave the range of float32.
+_FINE_FOR_FLOAT32 = 1e-30
 # Local coefficients are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
@@ -197,7 +201,7 @@ class BaseGBMAP(
         given, given_val = X, X_val
         # If every row counts, the moments of X tell whether it is finite, which saves a pass over it here.
         all_count = sample_weight is None and not self.early_stopping and self._all_classes_count()
-        X, y = validate_data(
+        X, y = _validated(
             self, X, y, reset=not resumes, ensure_all_finite=not all_count, ensure_min_samples=2,
             **_rules_for(given), **self._y_rules,
         )  # fmt: skip
@@ -214,9 +218,7 @@ class BaseGBMAP(
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together, or neither of them.")
         if X_val is not None:
-            X_val, y_val = validate_data(
-                self, X_val, y_val, reset=False, **_rules_for(X_val), **self._y_rules
-            )
+            X_val, y_val = _validated(self, X_val, y_val, reset=False, **_rules_for(X_val), **self._y_rules)
             targets_val = self._read_targets(y_val, "y_val", fitting=False)
             if targets_val.shape[1] != targets.shape[1]:
                 raise ValueError(
@@ -264,9 +266,11 @@ class BaseGBMAP(
         sample_rows = _sample_sizes(data.X)
         rows, watched = self._standard_rows(data, validation, loss.degree > 0, sample_rows[0], team)
         ridge = self.l2_regularization / (rows.units.n_active + 1)
-        objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge)
+        ridge_units = None if self.standardize or not ridge else rows.units.of_plain_rows()
+        objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge, ridge_units)
         monotone = _check_monotonic_cst(self, self.monotonic_cst) if self.monotonic_cst is not None else None
         solver = Solver(self.n_init, self.max_iter, self.tol, monotone, sample_rows)
+        _check_spread(self._target_deviation, self.beta)
         with np.errstate(over="ignore", under="ignore"):  # losses are kept in the units of y
             unit = rows.units.target_scale**loss.degree
         if ensemble is None:
@@ -302,7 +306,14 @@ class BaseGBMAP(
             # A small fit depends neither on the order of rows nor on how they share their weight.
             X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
         rows, moments, self._target_deviation = as_rows(
-            X, targets, score, weight, team, standardize=self.standardize, residual=residual
+            X,
+            targets,
+            score,
+            weight,
+            team,
+            standardize=self.standardize,
+            residual=residual,
+            ridge=None if self.standardize else self.l2_regularization,
         )
         self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
         if validation is None:
@@ -377,15 +388,19 @@ class BaseGBMAP(
         Returns
         -------
         phi : array of shape (n_samples, n_components_ * n_outputs)
-            In the units of y. With several outputs the columns lie stage by stage: the first
-            learner of each output, then the second of each, and so on.
+            In the units of y; in float32 if X is, unless that cannot hold them. With several outputs the
+            columns lie stage by stage: the first learner of each output, then the second of each, and so on.
         """
         X = self._validate(X)
-        return map_rows(self.ensemble_.embed, X, len(self.ensemble_), X.dtype, self.n_jobs)
+        embed = partial(map_rows, self.ensemble_.embed, X, len(self.ensemble_), n_jobs=self.n_jobs)
+        if self._target_deviation.min() > _FINE_FOR_FLOAT32:
+            with suppress(FloatingPointError), np.errstate(over="raise"):
+                return embed(dtype=X.dtype)
+        return embed(dtype=np.float64)  # for what float32 cannot hold
 
     def _validate(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **_rules_for(X))
+        return _validated(self, X, reset=False, **_rules_for(X))
 
     def _scores(self, raw: Any) -> Array:
         """Return f, of shape (n, K)."""
@@ -429,6 +444,23 @@ def _sample_sizes(X: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _validated(*args: Any, **rules: Any) -> Any:
+    """Call scikit-learn's `validate_data`, whose test for infinity adds up numbers of either sign."""
+    with np.errstate(invalid="ignore"):
+        return validate_data(*args, **rules)
+
+
+def _check_spread(deviations: Array, beta: float) -> None:
+    """Refuse targets in whose units beta leaves the range of float64."""
+    low, high = beta / _STEEPEST, beta * _STEEPEST
+    for deviation in deviations:
+        if not low <= deviation <= high:
+            raise ValueError(
+                f"y must have a standard deviation from {low:g} to {high:g} for beta={beta}, or be constant, "
+                f"got {deviation:g}; rescale it."
+            )
+
+
 def _refuse_text(frame: Any) -> None:
     schema = nw.from_native(frame).schema
     text = [name for name, kind in schema.items() if kind in (nw.String, nw.Categorical, nw.Enum)]
@@ -465,7 +497,10 @@ def _seed(random_state: Any) -> int:
 
 def _scaled_by_power_of_two(weight: Array | None) -> Array | None:
     """Bring weights to a mean near one, so that they fit float32, without rounding."""
-    return None if weight is None else np.ldexp(weight, -int(np.frexp(weight.mean())[1]))
+    if weight is None:
+        return None
+    weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))  # or the sum for the mean might overflow
+    return np.ldexp(weight, -int(np.frexp(weight.mean())[1]))
 
 
 def _record(stage: Stage, unit: Array) -> StageRecord:

@@ -54,8 +54,8 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         f_0. An estimator is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to
         keep one as it is. A callable maps X to predictions. None is f_0 = 0.
     standardize : bool, default=True
-        Whether to work in units of the standard deviations of X's columns and of y - f_0. The fit
-        is then the same whatever units X and y come in. X is not copied for it.
+        Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. The
+        fit is then the same whatever units X and y come in. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, of which the best is kept.
     refine : bool, default=False
@@ -277,7 +277,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         probabilities, clipped to [1e-6, 1 - 1e-6], else by its decision function; wrap it in
         ``sklearn.frozen.FrozenEstimator`` to keep it as it is. A callable maps X to scores.
     standardize : bool, default=True
-        Whether to work in units of the standard deviations of X's columns. X is not copied for it.
+        Whether the ridge term counts in standard deviations of X's columns. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, of which the best is kept.
     refine : bool, default=False
@@ -508,7 +508,11 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
         if self.class_weight is None:
             return weight
-        of_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weight)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            of_class = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y, sample_weight=weight
+            )
+        of_class[np.isinf(of_class)] = 0.0  # "balanced" for a class whose rows weigh next to nothing
         of_row: Array = of_class[np.searchsorted(self.classes_, y)]
         total = of_row if weight is None else of_row * weight
         if not (of_class >= 0).all() or not total.any():

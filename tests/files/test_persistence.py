@@ -666,6 +666,13 @@ def test_weights_of_another_shape_are_refused(tmp_path, shape):
         load_forged(content, arrays, tmp_path / "m")
 
 
+def test_learners_that_do_not_fill_their_last_stage_are_refused(tmp_path):
+    model = classifier().fit(IRIS, SPECIES)
+    model.ensemble_ = model.ensemble_[:-1]
+    with pytest.raises(ValueError, match="do not lie stage by stage"):
+        gbmap.save(model, tmp_path / "m")
+
+
 @pytest.mark.parametrize("kind", ["f4", "i8", "?"])
 def test_parameters_of_another_type_are_refused(tmp_path, kind):
     model, _ = next(own_models())

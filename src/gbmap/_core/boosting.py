@@ -17,6 +17,8 @@ from gbmap._core.weak_learner import Solution, Solver, fit_weak_learner, null_le
 
 Array = NDArray[Any]
 
+_SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -46,24 +48,59 @@ def boost(
     samples = [rows.sample(size, sample_rng) for size in solver.sample_rows]
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
     units = np.abs(mean_losses(rows, objective.loss))
-    units[units == 0] = 1.0
+    units[units < _SMALLEST] = 1.0
     advance(rows, ensemble)
     advance(watched, ensemble)
     losses = mean_losses(rows, objective.loss)
+    levels = np.zeros(rows.n_outputs)
+    if len(ensemble) == 0:
+        levels, losses = _best_levels(rows, objective.loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
-        solutions = []
+        solutions, losses = [], losses.copy()
         for output in range(rows.n_outputs):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(output, stage)))
-            solution = fit_weak_learner(rows, samples, objective, output, units[output], rng, solver)
-            theta = solution.theta
-            if solution.value > losses[output] - 10 * rows.eps * abs(losses[output]):  # no gain but rounding
-                theta = null_learner(objective, solution.sign, len(theta) - 2)
-            ensemble = ensemble.append(theta, solution.sign, objective.activation.beta, output, rows.units)
-            rows.advance(ensemble)
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
+                solution = fit_weak_learner(rows, samples, objective, output, units[output], rng, solver)
+                ensemble, losses[output] = _grow(
+                    rows, objective, ensemble, output, solution, losses[output], levels[output]
+                )
             solutions.append(solution)
         advance(watched, ensemble, len(ensemble) - rows.n_outputs)
-        losses = mean_losses(rows, objective.loss)
+        levels = np.zeros(rows.n_outputs)
         yield Stage(ensemble, losses, mean_losses(watched, objective.loss), tuple(solutions))
+
+
+def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
+    """Return how far below the mean of y - f_0 the better of it and f_0 lies, and the losses there."""
+    mean = rows.units.target_mean / rows.units.target_scale
+    of_f_0 = mean_losses(rows, loss, -mean)
+    return np.where(of_f_0 < losses, mean, 0.0), np.minimum(of_f_0, losses)
+
+
+def _grow(
+    rows: Rows,
+    objective: Objective,
+    ensemble: Ensemble,
+    output: int,
+    solution: Solution,
+    loss: float,
+    level: float,
+) -> tuple[Ensemble, float]:
+    """Append the learner that was found, or a constant if that does not lower the loss, and tell the loss."""
+    beta, rounding = objective.activation.beta, 10 * rows.eps * abs(loss)
+    if solution.value <= loss - rounding:
+        grown = ensemble.append(solution.theta, solution.sign, beta, output, rows.units)
+        before = rows.remember(output)
+        rows.advance(grown)
+        reached = rows.mean_loss(objective.loss, output)
+        if reached <= loss + rounding:  # the user's units may have cost the learner its digits
+            return grown, reached
+        rows.restore(output, before)
+    theta = null_learner(objective, solution.sign, len(solution.theta) - 2)
+    theta[0] -= level
+    grown = ensemble.append(theta, solution.sign, beta, output, rows.units)
+    rows.advance(grown)
+    return grown, rows.mean_loss(objective.loss, output)
 
 
 def advance(rows: Rows | None, ensemble: Ensemble, start: int = 0) -> None:

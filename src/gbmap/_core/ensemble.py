@@ -13,7 +13,8 @@ from gbmap._core.units import Units
 
 Array = NDArray[Any]
 
-# Weights of columns with a tiny spread leave the range of float32.
+# Larger weights, as of columns with a tiny spread, leave the range of float32. So do learners all of whose
+# weights are below its inverse, as in the units of a tiny y.
 _LARGE_FOR_FLOAT32 = 1e30
 
 
@@ -118,7 +119,7 @@ class Ensemble:
 
         The product runs in X's type; a sparse X is never centred, so it stays sparse.
         """
-        if X.dtype == np.float32 and np.abs(self.weights).max(initial=0.0) > _LARGE_FOR_FLOAT32:
+        if X.dtype == np.float32 and not self._fits_float32():
             X = X.astype(np.float64)
         weights = self.weights.T.astype(X.dtype)
         if isinstance(X, np.ndarray) and self.center.any():
@@ -128,6 +129,11 @@ class Ensemble:
             product, offsets = X @ weights, self.offsets
         z: Array = product.astype(np.float64) + offsets
         return z
+
+    def _fits_float32(self) -> bool:
+        largest = np.abs(self.weights).max(axis=1, initial=0.0)
+        fits = (largest == 0) | (largest > 1 / _LARGE_FOR_FLOAT32) & (largest < _LARGE_FOR_FLOAT32)
+        return bool(fits.all())
 
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
 from gbmap._core.losses import Loss
+from gbmap._core.units import Units
 
 Array = NDArray[Any]
 
@@ -25,7 +26,8 @@ class Objective:
         d/dw          =  mean l' b g'(z) x  +  2 ridge w
         d/dc          =  mean l' b g'(z)    +  2 ridge c
 
-    where ridge = lambda / (p + 1), and constant columns do not count in p. a is free.
+    where ridge = lambda / (p + 1), and constant columns do not count in p. a is free. With
+    `ridge_units` the ridge term is that of (w, c) brought from standard units to the user's.
 
     Rows give the sums of the first terms (`block_sums` defines them; `gbmap._rows` has faster
     ways to the same numbers), `finish` turns sums into value and gradient.
@@ -34,6 +36,7 @@ class Objective:
     loss: Loss
     activation: Activation
     ridge: float
+    ridge_units: Units | None = None
 
     def block_sums(
         self, theta: Array, sign: int, X: Array, y: Array, F: Array, weight: Array | None = None
@@ -52,6 +55,20 @@ class Objective:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
         mean = sums / weight_sum
         values, gradients = mean[:, 0], mean[:, 1:]
-        penalised = thetas[:, 1:]
-        gradients[:, 1:] += 2 * self.ridge * penalised
+        penalised = along = thetas[:, 1:]
+        if self.ridge_units is not None:
+            v, d = self.ridge_units.fold(thetas[:, 1:-1], thetas[:, -1])
+            penalised = np.column_stack([v, d])
+            along = np.column_stack([self.ridge_units.fold_gradient(v, d), d])
+        gradients[:, 1:] += 2 * self.ridge * along
         return values + self.ridge * np.einsum("ij,ij->i", penalised, penalised), gradients
+
+    def ridge_curvature(self, active: Array) -> tuple[Array, Array]:
+        """Return d and u, (p + 2,) each: the ridge term's second derivative is 2 ridge (diag(d) + u u^T).
+
+        `active` tells which of the p columns are not constant.
+        """
+        scale, mean = active.astype(float), np.zeros(len(active))
+        if self.ridge_units is not None:
+            scale, mean = self.ridge_units.inverse_scale, self.ridge_units.mean
+        return np.concatenate([[0.0], scale**2, [0.0]]), np.concatenate([[0.0], -scale * mean, [1.0]])

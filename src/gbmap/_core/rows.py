@@ -47,6 +47,12 @@ class Rows(Protocol):
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score of its output."""
 
+    def remember(self, output: int) -> Any:
+        """Return the score of one output, for `restore`."""
+
+    def restore(self, output: int, score: Any) -> None:
+        """Bring the score of one output back to what it was."""
+
     def sample(self, size: int, rng: np.random.Generator) -> Sample:
         """Return `size` random rows in memory, or all of them, whose scores follow these rows'."""
 

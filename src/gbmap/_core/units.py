@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,10 @@ class Units:
         shifted = along_x - along_d[..., None] * (self.mean - self.center)
         result: Array = shifted * self.inverse_scale
         return result
+
+    def of_plain_rows(self) -> Units:
+        """Return the units of rows that nothing is subtracted from before they are multiplied."""
+        return replace(self, center=np.zeros_like(self.center))
 
     def of_standard_rows(self) -> Units:
         """Return the units of rows that have been brought to these standard units."""

@@ -28,6 +28,9 @@ _SAMPLING_ERROR = 0.02
 # The share of its mean diagonal that is added to the Gauss-Newton matrix: it is singular for
 # collinear columns, and far from the true curvature where residuals are large.
 _DAMPING = 1e-2
+# What a point at which the objective overflows counts as, in values at the start. From much larger ones the
+# line search would turn back to where it came from.
+_TOO_FAR = 1e3
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,9 @@ def fit_weak_learner(
     n_race = min(max(int(_RACE_ITER * min(plenty, 1.0)), 3), solver.max_iter)
     tried = []
     for _ in range(solver.n_init):
-        start = _random_start(rows.units.inverse_scale != 0, rng)
+        w = _random_direction(rows.units.inverse_scale != 0, rng)
         for sign in (1, -1) if objective.activation.both_signs else (1,):
-            tried.append(problem.solve(coarse, sign, start, tol, n_race))
+            tried.append(problem.solve(coarse, sign, _start(objective, sign, w), tol, n_race))
     best = min(tried, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
     for sample in samples if plenty >= 1 and not best.converged else samples[1:]:
         tol = _sample_tol(sample, len(rows.units.mean), solver.tol)
@@ -117,11 +120,17 @@ def null_learner(objective: Objective, sign: int, n_columns: int) -> Array:
     return theta
 
 
-def _random_start(active: Array, rng: np.random.Generator) -> Array:
-    """Draw a direction for which z has unit spread if the columns are uncorrelated."""
+def _random_direction(active: Array, rng: np.random.Generator) -> Array:
+    """Draw a w for which z has unit spread if the columns are uncorrelated."""
     w = np.zeros(len(active))
     w[active] = rng.standard_normal(active.sum())
-    return np.concatenate([[0.0], w / (np.linalg.norm(w) or 1.0), [0.0]])
+    return w / (np.linalg.norm(w) or 1.0)
+
+
+def _start(objective: Objective, sign: int, w: Array) -> Array:
+    """Return (0, w, 0), with an a that makes up for g(0) where that is large, as it is for a small beta."""
+    a = null_learner(objective, sign, 0)[0]
+    return np.concatenate([[a if abs(a) > 1 else 0.0], w, [0.0]])
 
 
 @dataclass(frozen=True)
@@ -147,7 +156,7 @@ class _Problem:
         if bounds is not None:
             start = np.clip(start, *bounds)
             H = None if H is None else _diagonal(H)  # a box stays a box in scaled variables only
-        variables = _Variables(np.ones(len(start)) if H is None else H)
+        variables = _Variables(np.ones(len(start)) if H is None or not np.isfinite(H).all() else H)
         signs = np.array([float(sign)])
 
         def ask(theta: Array) -> tuple[float, Array]:
@@ -155,6 +164,8 @@ class _Problem:
             return float(values[0]), variables.gradient(gradients[0])
 
         first = ask(start)
+        if not _is_finite(first):
+            return Solution(start, sign, np.inf, n_iter=0, n_evaluations=1, converged=True)
         # The first step of L-BFGS-B has length one. In units of the gradient that is Newton's step.
         step = float(np.linalg.norm(first[1])) or 1.0
         n_evaluations = 0
@@ -162,7 +173,10 @@ class _Problem:
         def evaluate(u: Array) -> tuple[float, Array]:
             nonlocal n_evaluations
             n_evaluations += 1
-            value, gradient = first if n_evaluations == 1 else ask(variables.theta(u * step))
+            asked = first if n_evaluations == 1 else ask(variables.theta(u * step))
+            if not _is_finite(asked):  # a step so far that numbers overflow is one to be taken back
+                asked = _TOO_FAR * max(abs(first[0]), self.unit), np.zeros(len(u))
+            value, gradient = asked
             return value / self.unit, gradient * (step / self.unit)
 
         result = minimize(
@@ -224,6 +238,10 @@ class _Variables:
     def gradient(self, along_theta: Array) -> Array:
         """Return the derivative in v, given the one in theta."""
         return along_theta / self._root if self._is_diagonal else self._inverse @ along_theta
+
+
+def _is_finite(asked: tuple[float, Array]) -> bool:
+    return bool(np.isfinite(asked[0]) and np.isfinite(asked[1]).all())
 
 
 def _diagonal(H: Array) -> Array:

@@ -176,7 +176,7 @@ def _parse(data: Array) -> Container:
     if start > len(data) or start % _ALIGNMENT:
         raise ValueError("the header does not fit the file")
     header = json.loads(
-        data[_PREFIX.size : start].tobytes().decode("ascii"),
+        str(data[_PREFIX.size : start].data, "ascii"),
         object_pairs_hook=_unique,
         parse_constant=_finite,
         parse_float=_finite,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, Moments, SparseBlocks
-from gbmap._rows.memory import MemoryRows
+from gbmap._rows.memory import LARGE_TO_SQUARE, MemoryRows
 from gbmap._rows.threads import ThreadTeam, effective_threads
 
 Array = NDArray[Any]
@@ -19,6 +19,7 @@ Array = NDArray[Any]
 # Products with columns of a larger size, or with the weights of one with a spread below its inverse, leave
 # the range of float32.
 _LARGE_FOR_FLOAT32 = 1e30
+_NO_SHARE = 1e-30  # far below the share of rounding
 _CHUNK_NUMBERS = 1 << 18  # per chunk of `map_rows`: its temporaries stay in the cache
 
 
@@ -31,6 +32,7 @@ def as_rows(
     *,
     standardize: bool,
     residual: bool,
+    ridge: float | None = None,
 ) -> tuple[MemoryRows, Moments, Array]:
     """Return rows in their own standard units, and the spread of their columns and of y - f_0.
 
@@ -49,6 +51,9 @@ def as_rows(
     residual : bool
         Whether the loss is one of y - f, so that y - f_0 can be the target, centred since a_1 is
         free, and scaled if standardising; else the scores start at f_0.
+    ridge : float or None, default=None
+        lambda of a ridge term in the user's units. The columns are standardised for it all the same, since
+        no solver gets on with columns of any mean and spread.
     """
     blocks = _blocks(X)
     moments = blocks.moments(weight, team)
@@ -61,9 +66,10 @@ def as_rows(
     target_mean, target_deviation = np.zeros(targets.shape[1]), np.ones(targets.shape[1])
     if residual:
         target_mean, target_deviation = _target_moments(targets - score, weight)
+    mean, inverse_scale = _column_units(moments, standardize, ridge)
     units = Units(
-        mean=moments.mean if standardize else np.zeros_like(moments.mean),
-        inverse_scale=varies / np.where(varies & standardize, moments.deviation, 1.0),
+        mean=mean,
+        inverse_scale=inverse_scale,
         target_mean=target_mean,
         target_scale=target_deviation if standardize else np.ones_like(target_deviation),
         center=moments.center(X.dtype) if isinstance(blocks, DenseBlocks) else np.zeros_like(moments.mean),
@@ -96,18 +102,39 @@ def map_rows(
     return out
 
 
+def _column_units(moments: Moments, standardize: bool, ridge: float | None) -> tuple[Array, Array]:
+    """Return what to subtract from each column and what to multiply it with, zero if it is constant."""
+    mean, scale, varies = moments.mean, moments.deviation, moments.deviation > 0
+    if ridge is not None:  # let the data and the ridge term together curve the objective by about one
+        scale = np.hypot(scale, np.sqrt(2 * ridge / (varies.sum() + 1)) * np.hypot(1, mean))
+    elif not standardize:
+        mean, scale = np.zeros_like(mean), np.ones_like(scale)
+    return mean, varies / np.where(varies, scale, 1.0)
+
+
 def _target_moments(y: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Return mean and deviation of each target, of any magnitude; one where a target is constant."""
+    """Return mean and deviation of each target, of any magnitude; one where a target is constant.
+
+    That is, where all rows are equal but those whose weight is next to nothing.
+    """
     difference = y - y[0]  # exactly zero if constant
     size = np.abs(difference).max(axis=0)
     difference /= np.where(size > 0, size, 1.0)
     mean = np.average(difference, axis=0, weights=weight)
     deviation = size * np.sqrt(np.average((difference - mean) ** 2, axis=0, weights=weight))
-    return y[0] + size * mean, np.where(deviation > 0, deviation, 1.0)
+    mean = y[0] + size * mean
+    return mean, np.where(deviation > _NO_SHARE * np.abs(mean), deviation, 1.0)
 
 
 def _blocks(X: Any) -> DenseBlocks | SparseBlocks:
     return SparseBlocks(X) if scipy.sparse.issparse(X) else DenseBlocks(X)
+
+
+def _fits_float32(y: Array, F: Array) -> bool:
+    """Return whether squares of targets and scores stay in the range of float32."""
+    largest_y, largest_F = (max(each.max(), -each.min()) for each in (y, F))
+    fits = largest_F < LARGE_TO_SQUARE and 1 / LARGE_TO_SQUARE < (largest_y or 1.0) < LARGE_TO_SQUARE
+    return bool(fits)
 
 
 def _rows(
@@ -121,5 +148,7 @@ def _rows(
 ) -> MemoryRows:
     y = (targets - score - units.target_mean) / units.target_scale if residual else targets
     F = np.broadcast_to(0.0 if residual else score, targets.shape)
+    if blocks.dtype == np.float32 and not _fits_float32(y, F):
+        blocks = _blocks(blocks.X.astype(np.float64))
     y, F = (np.array(each.T, dtype=blocks.dtype, order="C") for each in (y, F))
     return MemoryRows(blocks, y, F, None if weight is None else weight.astype(blocks.dtype), units, team)

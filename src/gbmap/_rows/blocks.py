@@ -98,7 +98,8 @@ class DenseBlocks(Blocks):
         """
         kept = range(self.n_rows) if weight is None else np.flatnonzero(weight)
         some = self.X[kept[:: max(1, len(kept) // 256)]]
-        reference = np.median(some, axis=0).astype(self.dtype)  # no outlier moves it
+        with np.errstate(invalid="ignore"):
+            reference = np.median(some, axis=0).astype(self.dtype)  # no outlier moves it
         parts = np.empty((self.n_blocks, 2, self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
@@ -124,6 +125,11 @@ class DenseBlocks(Blocks):
         return Moments(mean, deviation)
 
 
+def _check_finite(X: Any) -> None:
+    with np.errstate(invalid="ignore"):  # the sum of infinities that it may take
+        assert_all_finite(X, input_name="X")
+
+
 def _check_size(largest: float) -> None:
     if largest > _LARGEST:
         raise ValueError(
@@ -136,7 +142,7 @@ def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]
 
     A spread below the normal numbers cannot be divided by, and counts as none.
     """
-    assert_all_finite(column, input_name="X")
+    _check_finite(column)
     kept = column if weight is None else column[weight > 0]
     x, w = kept.astype(np.float64), None if weight is None else weight[weight > 0]
     low, high = float(x.min()), float(x.max())
@@ -145,7 +151,8 @@ def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]
     spread = max(high - mean, mean - low)
     if low == high or spread < _SMALLEST:
         return low, 0.0
-    return mean, spread * float(np.sqrt(np.average(((x - mean) / spread) ** 2, weights=w)))
+    deviation = spread * float(np.sqrt(np.average(((x - mean) / spread) ** 2, weights=w)))
+    return (mean, deviation) if deviation >= _SMALLEST else (low, 0.0)
 
 
 class SparseBlocks(Blocks):
@@ -185,7 +192,7 @@ class SparseBlocks(Blocks):
 
     def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
         """Return the moments of the columns."""
-        assert_all_finite(self.X, input_name="X")
+        _check_finite(self.X)
         X, weights = self.X.astype(np.float64, copy=False), None
         if weight is not None:
             X, weights = X[weight > 0], weight[weight > 0].astype(np.float64)

@@ -19,6 +19,8 @@ Array = NDArray[Any]
 
 # Above this width the full matrix takes longer to build than the passes that it saves.
 FULL_MATRIX_COLUMNS = 1000
+# Squares of larger numbers, or of those below its inverse, leave the range of float32.
+LARGE_TO_SQUARE = 1e15
 
 
 class MemoryRows:
@@ -134,12 +136,13 @@ class MemoryRows:
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
         sums = np.empty(self.blocks.n_blocks)
+        dtype = self.F.dtype if abs(shift) < LARGE_TO_SQUARE else np.float64
 
         def work(blocks: Iterator[int]) -> None:
             for block in blocks:
                 i, j = self.blocks.bounds(block)
                 weight = None if self.weight is None else self.weight[i:j]
-                f = self.F[output, i:j] + self.F.dtype.type(shift)
+                f = np.add(self.F[output, i:j], shift, dtype=dtype)
                 sums[block] = loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
 
         self.team.run(work, self.blocks.n_blocks)
@@ -162,8 +165,21 @@ class MemoryRows:
                 self.F[output, i:j] += (phi - shift) / scale
 
         self.team.run(work, self.blocks.n_blocks)
+        self._tell_samples(output)
+
+    def _tell_samples(self, output: int) -> None:
         for indices, sample in self._samples:
             sample.F[output] = self.F[output, indices]
+
+    def remember(self, output: int) -> Array:
+        """Return the score of one output, for `restore`."""
+        score: Array = self.F[output].copy()
+        return score
+
+    def restore(self, output: int, score: Array) -> None:
+        """Bring the score of one output back to what it was."""
+        self.F[output] = score
+        self._tell_samples(output)
 
     def sample(self, size: int, rng: np.random.Generator) -> MemoryRows:
         """Return `size` random rows, or all if there are no more, whose F follows this one's.
@@ -201,19 +217,20 @@ class MemoryRows:
         if self.weight is not None:
             curvature = curvature * self.weight
         slope = objective.activation.slope(z)
-        ridge = np.zeros(len(theta))
-        ridge[1:-1], ridge[-1] = 2 * objective.ridge * (self.units.inverse_scale != 0), 2 * objective.ridge
+        own, shared = objective.ridge_curvature(self.units.inverse_scale != 0)
         if isinstance(self.blocks, DenseBlocks) and self.blocks.n_columns <= FULL_MATRIX_COLUMNS:
             root = np.sqrt(curvature).astype(self.blocks.dtype)[:, None]
             along_z = root * (sign * slope).astype(self.blocks.dtype)[:, None]
             J = np.hstack([root, along_z * self.blocks.X, along_z])
-            matrix: Array = (J.T @ J).astype(np.float64) + np.diag(ridge)
+            ridge = 2 * objective.ridge * (np.diag(own) + np.outer(shared, shared))
+            matrix: Array = (J.T @ J).astype(np.float64) + ridge
             return matrix
         weight = curvature * slope**2
         X, m, scale = self.blocks.X, self.units.mean, self.units.inverse_scale
         along_w = ((X**2).T @ weight - 2 * m * (X.T @ weight) + m**2 * weight.sum()) * scale**2
         along_w = np.maximum(along_w, 1e-3 * weight.sum() * (scale > 0))  # a large mean leaves rounding only
-        diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]]) + ridge
+        diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]])
+        diagonal += 2 * objective.ridge * (own + shared**2)
         return diagonal
 
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from types import TracebackType
@@ -73,7 +74,9 @@ class ThreadTeam:
             work(iter(range(n_items)))
             return
         items = deque(range(n_items))  # popleft is atomic
-        helpers = [self._pool.submit(work, _drain(items)) for _ in range(min(self.n_threads, n_items) - 1)]
+        n_helpers = min(self.n_threads, n_items) - 1
+        # In the caller's context: NumPy keeps there how to treat overflow.
+        helpers = [self._pool.submit(copy_context().run, work, _drain(items)) for _ in range(n_helpers)]
         try:
             work(_drain(items))
         finally:
@@ -111,6 +114,27 @@ def _take_control() -> None:
         clear(force=True)
 
 
+def _lift() -> None:
+    global _restore
+    _take_control()
+    _restore.restore_original_limits()
+    _take_control()  # and let go of it
+    _restore = None
+
+
+def _start_afresh() -> None:
+    """Lift the limit of the parent's threads in a forked child, which does not have them."""
+    global _n_limits
+    _lock.release()
+    if _restore is not None:
+        _lift()
+    _n_limits = 0
+
+
+if hasattr(os, "register_at_fork"):  # else a child could inherit the lock from a thread that holds it
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_start_afresh)
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Hold BLAS at one thread until the last of all overlapping contexts ends."""
@@ -126,7 +150,4 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _n_limits -= 1
             if _n_limits == 0:
-                _take_control()
-                _restore.restore_original_limits()
-                _take_control()  # and let go of it
-                _restore = None
+                _lift()
