@@ -18,6 +18,7 @@ from gbmap._core.weak_learner import Solution, Solver, fit_weak_learner, null_le
 Array = NDArray[Any]
 
 _SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
+_LARGEST = 1e300  # larger weights, as of a huge y and a tiny column, could not even be summed
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ def _grow(
 ) -> tuple[Ensemble, float]:
     """Append the learner that was found, or a constant if that does not lower the loss, and tell the loss."""
     beta, rounding = objective.activation.beta, 10 * rows.eps * abs(loss)
-    if solution.value <= loss - rounding:
-        grown = ensemble.append(solution.theta, solution.sign, beta, output, rows.units)
+    grown = ensemble.append(solution.theta, solution.sign, beta, output, rows.units)
+    if solution.value <= loss - rounding and np.abs(grown.weights[-1]).max() < _LARGEST:
         before = rows.remember(output)
         rows.advance(grown)
         reached = rows.mean_loss(objective.loss, output)

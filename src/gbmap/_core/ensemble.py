@@ -13,8 +13,8 @@ from gbmap._core.units import Units
 
 Array = NDArray[Any]
 
-# Larger weights, as of columns with a tiny spread, leave the range of float32. So do learners all of whose
-# weights are below its inverse, as in the units of a tiny y.
+# Larger weights, as of columns with a tiny spread, or intercepts, as of a huge y, leave the range of float32.
+# So do learners all of whose weights are below its inverse, as of a tiny y.
 _LARGE_FOR_FLOAT32 = 1e30
 
 
@@ -132,8 +132,9 @@ class Ensemble:
 
     def _fits_float32(self) -> bool:
         largest = np.abs(self.weights).max(axis=1, initial=0.0)
-        fits = (largest == 0) | (largest > 1 / _LARGE_FOR_FLOAT32) & (largest < _LARGE_FOR_FLOAT32)
-        return bool(fits.all())
+        small = (largest > 0) & (largest < 1 / _LARGE_FOR_FLOAT32)
+        large = np.maximum(largest, np.abs(self.intercepts)) > _LARGE_FOR_FLOAT32
+        return not (small | large).any()
 
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
