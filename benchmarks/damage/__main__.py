@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = summary(run_format(name, n_files, options.seed))
             seconds = f"{time.perf_counter() - start:.4g}"
             row |= {"status": OK, "seconds": seconds, "extra": json.dumps(found)}
-            row["peer"] = "" if name in OURS else FORMATS[name].peer
+            row["peer"] = "" if FORMATS[name].package == "gbmap" else FORMATS[name].peer
         table.put(row)
         print(name, row["status"], row.get("extra", ""), flush=True)
 

@@ -452,7 +452,7 @@ def _validated(*args: Any, **rules: Any) -> Any:
 
 def _check_spread(deviations: Array, beta: float) -> None:
     """Refuse targets in whose units beta leaves the range of float64."""
-    low, high = beta / _STEEPEST, beta * _STEEPEST
+    low, high = float(beta) / _STEEPEST, float(beta) * _STEEPEST
     for deviation in deviations:
         if not low <= deviation <= high:
             raise ValueError(
