@@ -4,17 +4,20 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 SETTINGS := pyproject.toml src/gbmap/__init__.py
 
-.PHONY: demo test bench-scaling bench-small bench-passes bench-memory bench-explaining bench-distances bench-neighbours bench-drift bench-report clean
+.PHONY: demo test docs bench-scaling bench-small bench-passes bench-memory bench-explaining bench-distances bench-neighbours bench-drift bench-report clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
 
-test: $(STAMPS)/test
+test: $(STAMPS)/test $(STAMPS)/browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --numprocesses 2
+
+docs: $(STAMPS)/docs
+	$(BIN)/sphinx-build -W --keep-going docs build/docs
 
 bench-scaling: $(STAMPS)/bench $(STAMPS)/bench-jax
 	$(BIN)/python -m benchmarks.run scaling $(ARGS)
@@ -31,11 +34,21 @@ $(STAMPS)/python:
 	touch $@
 
 $(STAMPS)/demo: $(SETTINGS) | $(STAMPS)/python
-	$(BIN)/pip install --quiet --editable ".[plot]"
+	$(BIN)/pip install --quiet --editable ".[cli]"
 	touch $@
 
 $(STAMPS)/test: $(SETTINGS) | $(STAMPS)/python
 	$(BIN)/pip install --quiet --editable ".[test]"
+	touch $@
+
+$(STAMPS)/docs: $(SETTINGS) | $(STAMPS)/python
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	touch $@
+
+# The report is tested in a real browser. Without one, and without the right to install it, those tests are skipped.
+$(STAMPS)/browser: | $(STAMPS)/python
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) || \
+		echo "No chromium, and none could be installed: the tests of the report in a browser are skipped."
 	touch $@
 
 $(STAMPS)/bench: $(SETTINGS) benchmarks/requirements.txt | $(STAMPS)/python

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._files.checks import check_ensemble, need
 from gbmap._files.codec import Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
 
@@ -89,7 +90,7 @@ class Checkpoint:
         container = read(path)
         try:
             progress = decode(container.content, container.arrays, _REGISTRY)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise ModelFileError(f"{os.fspath(path)} is damaged, or no checkpoint: {error}") from error
         if not isinstance(progress, Progress) or progress.identity != identity:
             raise ValueError(
@@ -109,9 +110,22 @@ class Checkpoint:
         write(self.path, Container(*encode(progress, _REGISTRY), {}))
 
 
-_REGISTRY = Registry(
-    {"Progress": Progress, "Ensemble": Ensemble, "StageRecord": StageRecord}, lambda instance: None
-)
+def _check(instance: Any) -> None:
+    """Refuse an instance from which no fit could go on."""
+    if isinstance(instance, Ensemble):
+        check_ensemble(instance)
+    if isinstance(instance, Progress):
+        history = instance.history
+        need(isinstance(instance.ensemble, Ensemble), "learners that are none")
+        need(type(instance.seed) is int and instance.seed >= 0, "a seed that is none")
+        need(
+            isinstance(history, list) and all(isinstance(each, StageRecord) for each in history),
+            "a history that is none",
+        )
+        need(len(history) == instance.ensemble.n_stages + 1, "a history that does not fit the stages")
+
+
+_REGISTRY = Registry({"Progress": Progress, "Ensemble": Ensemble, "StageRecord": StageRecord}, _check)
 
 
 def identity_of(estimator: Any, arrays: list[Any]) -> str:

@@ -33,8 +33,8 @@ from sklearn.preprocessing import (
 import gbmap
 from gbmap import losses
 from gbmap._base import BaseGBMAP
-from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.ensemble import Ensemble
+from gbmap._files.checks import check_ensemble, need, need_numbers
 from gbmap._files.codec import NotStorableError, Registry, by_skops, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
 from gbmap._progress import StageRecord
@@ -197,121 +197,92 @@ def _check(instance: Any) -> None:
             check(instance)
 
 
-def _need(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(what)
-
-
-def _check_ensemble(ensemble: Ensemble) -> None:
-    (n_learners, n_features), n_outputs = ensemble.weights.shape, ensemble.n_outputs
-    vectors = (ensemble.intercepts, ensemble.signs, ensemble.offsets, ensemble.beta)
-    for vector in vectors:
-        _need_numbers(vector, (n_learners,), "learners with other numbers of parameters")
-    _need_numbers(ensemble.weights, (n_learners, n_features), "weights that are no numbers")
-    _need_numbers(ensemble.center, (n_features,), "an ensemble with an impossible center")
-    _need(ensemble.activation in ACTIVATIONS, f"the activation {ensemble.activation!r}")
-    _need(type(n_outputs) is int and n_outputs >= 1, f"an ensemble of {n_outputs!r} outputs")
-    stage_by_stage = np.arange(n_learners) % n_outputs
-    _need(
-        n_learners % n_outputs == 0
-        and ensemble.outputs.dtype.kind == "i"
-        and np.array_equal(ensemble.outputs, stage_by_stage),
-        f"learners of {n_outputs} outputs that do not lie stage by stage",
-    )
-
-
-def _need_numbers(array: Array, shape: tuple[int, ...], what: str) -> None:
-    _need(isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape, what)
-
-
 def _check_gbmap(model: BaseGBMAP) -> None:
     model._validate_params()
     if not hasattr(model, "ensemble_"):
         return
-    _need(isinstance(model.ensemble_, Ensemble), "an ensemble that is none")
+    need(isinstance(model.ensemble_, Ensemble), "an ensemble that is none")
     n_features = model.ensemble_.weights.shape[1]
-    _need(
-        model.n_features_in_ == n_features, f"{model.n_features_in_} features with weights for {n_features}"
-    )
+    need(model.n_features_in_ == n_features, f"{model.n_features_in_} features with weights for {n_features}")
     for name in ("mean_", "scale_", "feature_importances_"):
-        _need_numbers(getattr(model, name), (n_features,), f"{name} that does not fit the features")
-    _need_numbers(model.loss_curve_, (model.n_components_ + 1,), "a loss curve that does not fit the stages")
-    _need_numbers(model._target_deviation, (model.ensemble_.n_outputs,), "a spread that does not fit")
-    _need(model.n_components_ == model.ensemble_.n_stages, "a number of components that does not fit")
-    _need(
+        need_numbers(getattr(model, name), (n_features,), f"{name} that does not fit the features")
+    need_numbers(model.loss_curve_, (model.n_components_ + 1,), "a loss curve that does not fit the stages")
+    need_numbers(model._target_deviation, (model.ensemble_.n_outputs,), "a spread that does not fit")
+    need(model.n_components_ == model.ensemble_.n_stages, "a number of components that does not fit")
+    need(
         isinstance(model.history_, list) and all(isinstance(each, StageRecord) for each in model.history_),
         "a history that is none",
     )
-    _need(model.init_ is None or hasattr(model.init_, "predict"), "an initial model that does not predict")
+    need(model.init_ is None or hasattr(model.init_, "predict"), "an initial model that does not predict")
     names = getattr(model, "feature_names_in_", None)
-    _need(names is None or names.shape == (n_features,), "names that do not fit the features")
+    need(names is None or names.shape == (n_features,), "names that do not fit the features")
 
 
 def _check_classifier(model: GBMAPClassifier) -> None:
     if hasattr(model, "ensemble_"):
         n_classes, n_outputs = len(model.classes_), model.ensemble_.n_outputs
-        _need(model.classes_.ndim == 1, "classes that are no list")
-        _need(n_outputs == (1 if n_classes == 2 else n_classes), f"{n_classes} classes, {n_outputs} outputs")
+        need(model.classes_.ndim == 1, "classes that are no list")
+        need(n_outputs == (1 if n_classes == 2 else n_classes), f"{n_classes} classes, {n_outputs} outputs")
 
 
 def _check_regressor(model: GBMAPRegressor) -> None:
     if hasattr(model, "ensemble_"):
-        _need(model._targets_2d or model.ensemble_.n_outputs == 1, "several outputs of one target")
+        need(model._targets_2d or model.ensemble_.n_outputs == 1, "several outputs of one target")
 
 
 def _check_detector(detector: DriftDetector) -> None:
     detector._validate_params()
     if hasattr(detector, "_drifter"):
-        _need(isinstance(detector._drifter, Drifter), "a detector without reference rows")
-        _need(detector.estimator_ is detector._drifter.watched.model, "a detector of another model")
-        _need(isinstance(detector._calibration, Calibration | None), "a calibration that is none")
-        _need(type(detector.calibration_size_) is int, "a calibration without a size")
-        _need(type(detector.n_features_in_) is int, "a detector of no features")
+        need(isinstance(detector._drifter, Drifter), "a detector without reference rows")
+        need(detector.estimator_ is detector._drifter.watched.model, "a detector of another model")
+        need(isinstance(detector._calibration, Calibration | None), "a calibration that is none")
+        need(type(detector.calibration_size_) is int, "a calibration without a size")
+        need(type(detector.n_features_in_) is int, "a detector of no features")
 
 
 def _check_drifter(drifter: Drifter) -> None:
     watched, neighbours = drifter.watched, drifter.neighbours
-    _need(isinstance(watched, Watched) and isinstance(neighbours, Neighbours), "a drifter of other parts")
+    need(isinstance(watched, Watched) and isinstance(neighbours, Neighbours), "a drifter of other parts")
     ensemble, n_rows = watched.subject.ensemble, len(neighbours.phi)
-    _need(drifter.inputs.shape == (n_rows, ensemble.weights.shape[1]), "reference rows of another width")
-    _need_numbers(neighbours.phi, (n_rows, len(ensemble)), "an embedding that does not fit the model")
+    need(drifter.inputs.shape == (n_rows, ensemble.weights.shape[1]), "reference rows of another width")
+    need_numbers(neighbours.phi, (n_rows, len(ensemble)), "an embedding that does not fit the model")
     for values in (drifter.scores, neighbours.values):
-        _need_numbers(values, (n_rows, ensemble.n_outputs), "values that do not fit the reference rows")
+        need_numbers(values, (n_rows, ensemble.n_outputs), "values that do not fit the reference rows")
     k = neighbours.n_neighbors
-    _need(isinstance(k, Integral) and 1 <= k <= n_rows, f"{k!r} neighbours of {n_rows} rows")
+    need(isinstance(k, Integral) and 1 <= k <= n_rows, f"{k!r} neighbours of {n_rows} rows")
 
 
 def _check_watched(watched: Watched) -> None:
-    _need(isinstance(watched.subject, Subject), "a model to watch without its GBMAP")
-    _need(is_gbmap(watched.model), "a model to watch that is no GBMAP")
+    need(isinstance(watched.subject, Subject), "a model to watch without its GBMAP")
+    need(is_gbmap(watched.model), "a model to watch that is no GBMAP")
 
 
 def _check_subject(subject: Subject) -> None:
-    _need(isinstance(subject.model, BaseGBMAP), "a subject that is no GBMAP")
-    _need(isinstance(subject.preprocessing, Pipeline | None), "preprocessing that is no pipeline")
+    need(isinstance(subject.model, BaseGBMAP), "a subject that is no GBMAP")
+    need(isinstance(subject.preprocessing, Pipeline | None), "preprocessing that is no pipeline")
 
 
 def _check_calibration(calibration: Calibration) -> None:
     measures, shape = calibration.measures, calibration.indicators.shape
     for values in (calibration.indicators, calibration.losses, measures.differences, measures.distances):
-        _need(len(shape) == 1, "a calibration that is no list")
-        _need_numbers(values, shape, "a calibration of several lengths")
+        need(len(shape) == 1, "a calibration that is no list")
+        need_numbers(values, shape, "a calibration of several lengths")
 
 
 def _check_pipeline(pipeline: Pipeline) -> None:
     # The folder of a cache holds pickles, which a fit would load.
-    _need(pipeline.memory is None, "a pipeline with a cache; set_params(memory=None) removes it")
+    need(pipeline.memory is None, "a pipeline with a cache; set_params(memory=None) removes it")
 
 
 def _check_function(transformer: FunctionTransformer) -> None:
-    _need(
+    need(
         transformer.func is None and transformer.inverse_func is None,
         "a FunctionTransformer with a function; store the model with skops.io.dump instead",
     )
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {
-    Ensemble: _check_ensemble,
+    Ensemble: check_ensemble,
     BaseGBMAP: _check_gbmap,
     GBMAPClassifier: _check_classifier,
     GBMAPRegressor: _check_regressor,

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap import GBMAPClassifier, GBMAPRegressor, _progress
+from gbmap._files.codec import encode
+from gbmap._files.container import Container, write
+from gbmap._progress import Checkpoint, identity_of
 from gbmap.persistence import ModelFileError
 
 X, y = make_friedman1(400, random_state=0)
@@ -37,8 +41,6 @@ class Killed(BaseException):
 
 def fit_until(model, path, stage, monkeypatch, *data):
     """Fit until the file holds so many stages, then end at once, without any cleaning up."""
-    from gbmap import _progress
-
     write, count = _progress.write, 0
 
     def write_and_die(*arguments):
@@ -78,17 +80,17 @@ def test_a_process_killed_at_random_moments_ends_with_the_same_model(tmp_path, e
     assert [each.name for each in tmp_path.iterdir() if not each.name.endswith(".tmp")] == ["fit.gbmap"]
 
 
-@pytest.mark.parametrize("stage", [1, 4, 7])
 @pytest.mark.parametrize(
     "settings",
     [{}, {"init": Ridge()}, {"loss": "huber"}, {"standardize": False}, {"n_init": 2}],
     ids=lambda settings: next(iter(settings), "plain"),
 )
-def test_a_fit_goes_on_where_it_ended(tmp_path, monkeypatch, stage, settings):
-    path = tmp_path / "fit.gbmap"
-    fit_until(GBMAPRegressor(8, random_state=0, **settings), path, stage, monkeypatch)
-    expected = GBMAPRegressor(8, random_state=0, **settings).fit(X, y)
-    assert_same(GBMAPRegressor(8, random_state=0, **settings).fit(X, y, checkpoint=path), expected)
+def test_a_fit_goes_on_where_it_ended(tmp_path, monkeypatch, settings):
+    expected = GBMAPRegressor(6, random_state=0, **settings).fit(X, y)
+    for stage in (1, 5):
+        path = tmp_path / f"{stage}.gbmap"
+        fit_until(GBMAPRegressor(6, random_state=0, **settings), path, stage, monkeypatch)
+        assert_same(GBMAPRegressor(6, random_state=0, **settings).fit(X, y, checkpoint=path), expected)
 
 
 def test_classes_weights_and_validation_rows_go_on_too(tmp_path, monkeypatch):
@@ -170,6 +172,27 @@ def test_a_damaged_file_is_named(tmp_path):
     GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(ModelFileError, match=r"fit.gbmap is damaged"):
+        GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": -1},
+        {"seed": "0"},
+        {"history": []},
+        {"history": [None] * 3},
+        {"ensemble": None},
+    ],
+    ids=str,
+)
+def test_a_forged_file_is_refused(tmp_path, change):
+    path = tmp_path / "fit.gbmap"
+    model = GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
+    forged = replace(Checkpoint.open(path, identity_of(model, [X, y, None])).progress, **change)
+    unchecked = replace(_progress._REGISTRY, check=lambda instance: None)
+    write(path, Container(*encode(forged, unchecked), {}))
+    with pytest.raises(ModelFileError, match=r"fit.gbmap is damaged, or no checkpoint"):
         GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
 
 
