@@ -33,8 +33,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from gbmap import _foreign
 from gbmap._core import losses
 from gbmap._core.activation import ACTIVATIONS
+from gbmap._core.arrays import is_foreign, namespace, to_numpy
 from gbmap._core.boosting import Stage, boost, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
@@ -43,10 +45,12 @@ from gbmap._initial import fit_initial, initial_score
 from gbmap._progress import Checkpoint, StageRecord, identity_of
 from gbmap._rows import as_rows, map_rows, more_rows
 from gbmap._rows.collapse import collapse
+from gbmap._rows.device import DeviceRows
 from gbmap._rows.memory import MemoryRows
 from gbmap._rows.threads import ThreadTeam, effective_threads
 
 Array = NDArray[Any]
+AnyRows = MemoryRows | DeviceRows
 logger = logging.getLogger("gbmap")
 
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
@@ -73,8 +77,9 @@ class _Data:
 
     def take(self, indices: Array) -> _Data:
         weight = None if self.weight is None else self.weight[indices]
-        raw = _safe_indexing(self.raw, indices)
-        return _Data(raw, self.X[indices], self.y[indices], self.targets[indices], weight)
+        X, y, targets = (_foreign.take(each, indices) for each in (self.X, self.y, self.targets))
+        raw = X if self.raw is self.X else _safe_indexing(self.raw, indices)
+        return _Data(raw, X, y, targets, weight)
 
 
 class BaseGBMAP(
@@ -181,7 +186,7 @@ class BaseGBMAP(
             )
         with (
             _visible_log(self.verbose),
-            ThreadTeam(effective_threads(self.n_jobs, data.X.shape[0] * data.X.shape[1])) as team,
+            ThreadTeam(effective_threads(self.n_jobs, _numbers_in_memory(data.X))) as team,
         ):
             self._boost(data, validation, team, ensemble, file)
         unfinished = sum(not record.converged for record in self.history_)
@@ -198,6 +203,7 @@ class BaseGBMAP(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, resumes: bool
     ) -> tuple[_Data, _Data | None]:
         """Validate the arguments of `fit`."""
+        X, y = _foreign.to_memory_if_small(X, y)
         given, given_val = X, X_val
         # If every row counts, the moments of X tell whether it is finite, which saves a pass over it here.
         all_count = sample_weight is None and not self.early_stopping and self._all_classes_count()
@@ -205,10 +211,13 @@ class BaseGBMAP(
             self, X, y, reset=not resumes, ensure_all_finite=not all_count, ensure_min_samples=2,
             **_rules_for(given), **self._y_rules,
         )  # fmt: skip
-        targets = self._read_targets(y, "y", fitting=not resumes)
+        targets = _foreign.targets_beside(self._read_targets(y, "y", fitting=not resumes), X)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            rows = np.empty(X.shape[0]) if is_foreign(X) else X
+            weight = _check_sample_weight(
+                to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
+            )
         data = _Data(_frame_or(X, given), X, y, targets, self._weigh_classes(y, weight))
         if resumes and targets.shape[1] != self.ensemble_.n_outputs:
             raise ValueError(
@@ -218,8 +227,9 @@ class BaseGBMAP(
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together, or neither of them.")
         if X_val is not None:
+            X_val, y_val = _foreign.moved_to(X, X_val, y_val)
             X_val, y_val = _validated(self, X_val, y_val, reset=False, **_rules_for(X_val), **self._y_rules)
-            targets_val = self._read_targets(y_val, "y_val", fitting=False)
+            targets_val = _foreign.targets_beside(self._read_targets(y_val, "y_val", fitting=False), X_val)
             if targets_val.shape[1] != targets.shape[1]:
                 raise ValueError(
                     f"y_val must have as many targets as y, {targets.shape[1]}, got {targets_val.shape[1]}."
@@ -240,9 +250,9 @@ class BaseGBMAP(
     def _set_aside(self, data: _Data) -> tuple[_Data, _Data]:
         """Split rows into those to fit and those for early stopping."""
         train, test = train_test_split(
-            np.arange(len(data.y)),
+            np.arange(data.X.shape[0]),
             test_size=self.validation_fraction,
-            stratify=self._strata(data.y),
+            stratify=self._strata(to_numpy(data.y)),
             random_state=self._seed % 2**32,
         )
         parts = data.take(np.sort(train)), data.take(np.sort(test))
@@ -298,11 +308,11 @@ class BaseGBMAP(
 
     def _standard_rows(
         self, data: _Data, validation: _Data | None, residual: bool, n_small: int, team: ThreadTeam
-    ) -> tuple[MemoryRows, MemoryRows | None]:
+    ) -> tuple[AnyRows, AnyRows | None]:
         """Return the rows to fit and those to watch, in the standard units of the former."""
         X, targets, weight = data.X, data.targets, _scaled_by_power_of_two(data.weight)
         score = self._f_0(data.raw, targets.shape[1])
-        if len(targets) <= n_small:
+        if targets.shape[0] <= n_small and not is_foreign(X):
             # A small fit depends neither on the order of rows nor on how they share their weight.
             X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
         rows, moments, self._target_deviation = as_rows(
@@ -322,7 +332,7 @@ class BaseGBMAP(
         return rows, more_rows(validation.X, validation.targets, score, weight, rows, residual=residual)
 
     def _announced(
-        self, stages: Iterator[Stage], n_stages: int, data: _Data, rows: MemoryRows
+        self, stages: Iterator[Stage], n_stages: int, data: _Data, rows: AnyRows
     ) -> Iterator[Stage]:
         """Yield the stages, each as a task of scikit-learn's callbacks, until it is time to stop."""
         context = self._init_callback_context(max_subtasks=n_stages)
@@ -339,7 +349,7 @@ class BaseGBMAP(
                 break
         context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y, reconstruction_attributes={})
 
-    def _fitted_so_far(self, rows: MemoryRows) -> dict[str, Any]:
+    def _fitted_so_far(self, rows: AnyRows) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
         self._summarise(rows)
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
@@ -363,7 +373,7 @@ class BaseGBMAP(
         self.ensemble_ = self.ensemble_[: best * self.ensemble_.n_outputs]
         del self.history_[best + 1 :]
 
-    def _summarise(self, rows: MemoryRows) -> None:
+    def _summarise(self, rows: AnyRows) -> None:
         """Set the fitted attributes that follow from the ensemble and the history."""
         self.n_components_ = min(self.ensemble_.n_stages, len(self.history_) - 1)
         # They differ by one if an interrupt came between the two.
@@ -374,7 +384,7 @@ class BaseGBMAP(
         self.loss_curve_ = np.array([record.loss for record in self.history_])
         watched = np.array([record.validation_loss for record in self.history_])
         self.validation_loss_curve_ = None if np.isnan(watched).any() else watched
-        n_rows = max(100, _IMPORTANCE_NUMBERS // rows.blocks.n_columns)
+        n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
         slopes = rows.mean_absolute_gradient(self.ensemble_, n_rows) / self._target_deviation
         self.feature_importances_ = self.scale_ * slopes.mean(axis=1)
 
@@ -387,11 +397,13 @@ class BaseGBMAP(
 
         Returns
         -------
-        phi : array of shape (n_samples, n_components_ * n_outputs)
+        phi : array of shape (n_samples, ``n_components_`` * n_outputs)
             In the units of y; in float32 if X is, unless that cannot hold them. With several outputs the
             columns lie stage by stage: the first learner of each output, then the second of each, and so on.
         """
         X = self._validate(X)
+        if is_foreign(X):
+            return namespace(X).astype(map_rows(self.ensemble_.embed, X, 0, None, None), X.dtype)
         embed = partial(map_rows, self.ensemble_.embed, X, len(self.ensemble_), n_jobs=self.n_jobs)
         if self._target_deviation.min() > _FINE_FOR_FLOAT32:
             with suppress(FloatingPointError), np.errstate(over="raise"):
@@ -407,15 +419,16 @@ class BaseGBMAP(
         X = self._validate(raw)
         n_outputs = self.ensemble_.n_outputs
         h = map_rows(self.ensemble_.score, X, n_outputs, np.float64, self.n_jobs)
-        return h + self._f_0(_frame_or(X, raw), n_outputs)
+        score: Array = _foreign.plus(h, self._f_0(_frame_or(X, raw), n_outputs))
+        return score
 
     def _staged_scores(self, raw: Any) -> Iterator[Array]:
         """Yield f after 1, 2, ... stages."""
         X, n_outputs = self._validate(raw), self.ensemble_.n_outputs
-        score = self._f_0(_frame_or(X, raw), n_outputs)
+        score: Any = self._f_0(_frame_or(X, raw), n_outputs)
         for start in range(0, len(self.ensemble_), n_outputs):
             stage = self.ensemble_[start : start + n_outputs]
-            score = score + map_rows(stage.score, X, n_outputs, np.float64, self.n_jobs)
+            score = _foreign.plus(map_rows(stage.score, X, n_outputs, np.float64, self.n_jobs), score)
             yield score
 
     def _f_0(self, raw: Any, n_outputs: int) -> Array | float:
@@ -436,18 +449,34 @@ class BaseGBMAP(
 def _sample_sizes(X: Any) -> tuple[int, ...]:
     """Return the numbers of rows of the samples on which learners are found before they meet all rows."""
     n_rows, n_columns = X.shape
-    n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
-    most = max(int(_SAMPLE_BYTES / max(n_bytes / n_rows, 1)), _SAMPLE_ROWS_AT_LEAST)
-    sizes = [min(max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns), most)]
-    while sizes[-1] * _SAMPLE_GROWTH <= min(most, n_rows // 2):
+    first = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)
+    if is_foreign(X):  # where memory is ample, and a random choice of more rows takes longer than a pass
+        most, largest = first * n_rows, n_rows // 64
+    else:
+        n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+        most = max(int(_SAMPLE_BYTES / max(n_bytes / n_rows, 1)), _SAMPLE_ROWS_AT_LEAST)
+        largest = n_rows // 2
+    sizes = [min(first, most)]
+    while sizes[-1] * _SAMPLE_GROWTH <= min(most, largest):
         sizes.append(sizes[-1] * _SAMPLE_GROWTH)
     return tuple(sizes)
 
 
-def _validated(*args: Any, **rules: Any) -> Any:
-    """Call scikit-learn's `validate_data`, whose test for infinity adds up numbers of either sign."""
+def _numbers_in_memory(X: Any) -> int:
+    return 0 if is_foreign(X) else X.shape[0] * X.shape[1]
+
+
+def _validated(estimator: Any, X: Any, *y: Any, reset: bool, **rules: Any) -> Any:
+    """Call scikit-learn's `validate_data`, whose test for infinity adds up numbers of either sign.
+
+    An array of another library stays as it is: only its shape and type are looked at.
+    """
+    if is_foreign(X):
+        X = _foreign.validated(X) if y else _foreign.validated_finite(X)
+        validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)
+        return (X, _foreign.validated_targets(y[0], X, **estimator._y_rules)) if y else X
     with np.errstate(invalid="ignore"):
-        return validate_data(*args, **rules)
+        return validate_data(estimator, X, *y, reset=reset, **rules)
 
 
 def _check_spread(deviations: Array, beta: float) -> None:

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from gbmap._base import BaseGBMAP
 from gbmap._core import losses
 from gbmap._core.activation import softplus
+from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
 
 Array = NDArray[Any]
 
@@ -39,7 +40,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         The sharpness of softplus, log(1 + exp(beta z)) / beta. With ``standardize=True`` z counts
         in standard deviations of y - f_0.
     l2_regularization : float, default=1e-3
-        lambda of the ridge term lambda (|w|^2 + c^2) / (p + 1) of each learner.
+        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner.
     loss : {"squared_error", "huber", "quantile"} or gbmap.losses.Loss, default="squared_error"
         The loss; "quantile" is smoothed within a hundredth of y's spread.
     quantile : float, default=0.5
@@ -92,9 +93,9 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         The learners as arrays, in the units of X and y.
     n_components_ : int
         The number of stages kept.
-    loss_curve_ : array of shape (n_components_ + 1,)
+    loss_curve_ : array of shape (``n_components_`` + 1,)
         Mean training loss from f_0 on, in the units of y. It never rises.
-    validation_loss_curve_ : array of shape (n_components_ + 1,) or None
+    validation_loss_curve_ : array of shape (``n_components_`` + 1,) or None
         The same on validation rows.
     history_ : list of StageRecord
         The same and more, record by record.
@@ -107,7 +108,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     init_ : estimator, callable or None
         The fitted f_0.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
 
     See Also
     --------
@@ -199,7 +200,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         return self._shaped(self._scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield the predictions of the first 1, 2, ..., n_components_ stages.
+        """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
 
         Parameters
         ----------
@@ -230,18 +231,21 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
                 stacklevel=5,
             )
             y = y[:, 0]
-        if y.dtype.kind not in "biuf":
+        xp = namespace(y)
+        if not xp.isdtype(y.dtype, ("bool", "integral", "real floating")):
             raise ValueError(
-                f"{name} must hold numbers, got such as {y.flat[0]!r}; for classes use GBMAPClassifier."
+                f"{name} must hold numbers, got such as {to_numpy(y).flat[0]!r}; "
+                "for classes use GBMAPClassifier."
             )
-        largest = float(np.abs(y).max())
+        largest = float(xp.max(xp.abs(xp.astype(y, wide(y)))))
         if largest > _LARGEST:
             raise ValueError(
                 f"{name} must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale it."
             )
         if fitting:
             self._targets_2d = y.ndim == 2
-        return np.asarray(y.reshape(len(y), -1), dtype=np.float64)
+        targets: Array = xp.reshape(xp.astype(y, wide(y)), (y.shape[0], -1))
+        return targets
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,7 +267,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta.
     l2_regularization : float, default=1e-3
-        lambda of the ridge term lambda (|w|^2 + c^2) / (p + 1) of each learner.
+        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner.
     loss : {"log_loss", "exponential", "hinge"} or gbmap.losses.Loss, default="log_loss"
         The loss of a label -1 or +1 and a score. "hinge" is smoothed within half a unit of margin
         and gives no probabilities.
@@ -316,9 +320,9 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         The learners as arrays, in the units of X.
     n_components_ : int
         The number of stages kept.
-    loss_curve_ : array of shape (n_components_ + 1,)
+    loss_curve_ : array of shape (``n_components_`` + 1,)
         Mean training loss from f_0 on, averaged over the scores. It never rises.
-    validation_loss_curve_ : array of shape (n_components_ + 1,) or None
+    validation_loss_curve_ : array of shape (``n_components_`` + 1,) or None
         The same on validation rows.
     history_ : list of StageRecord
         The same and more, record by record.
@@ -331,7 +335,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     init_ : estimator, callable or None
         The fitted f_0.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
 
     See Also
     --------
@@ -429,7 +433,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         return self._decide(self._scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield the predictions of the first 1, 2, ..., n_components_ stages.
+        """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
 
         Parameters
         ----------
@@ -443,9 +447,10 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
             yield self._decide(score)
 
     def _decide(self, score: Array) -> Array:
-        winner = (score[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else score.argmax(axis=1)
-        labels: Array = self.classes_[winner]
-        return labels
+        xp = namespace(score)
+        two = len(self.classes_) == 2
+        winner = xp.astype(score[:, 0] > 0, xp.int64) if two else xp.argmax(score, axis=1)
+        return _labels(self.classes_, winner)
 
     @available_if(lambda self: self._make_loss().log_odds_per_score is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -465,12 +470,12 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         return self._probabilities(self._scores(X))
 
     def _probabilities(self, score: Array) -> Array:
-        log_odds = score * self._make_loss().log_odds_per_score
+        xp, log_odds = namespace(score), score * self._make_loss().log_odds_per_score
         if len(self.classes_) == 2:
-            log_odds = np.hstack([-log_odds, log_odds])
+            log_odds = xp.concat([-log_odds, log_odds], axis=1)
         log_p = -softplus(-log_odds, 1.0)  # in log space, since all of them may be tiny
-        p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        shares: Array = p / p.sum(axis=1, keepdims=True)
+        p = xp.exp(log_p - xp.max(log_p, axis=1, keepdims=True))
+        shares: Array = p / xp.sum(p, axis=1, keepdims=True)
         return shares
 
     def _make_loss(self) -> losses.Loss:
@@ -481,10 +486,15 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         ]()
 
     def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
-        _refuse_mixed_labels(y, name)
+        found = y
+        if is_foreign(y):
+            if len(y.shape) != 1:
+                raise ValueError(f"{name} must have one dimension, got an array of shape {tuple(y.shape)}.")
+            found = _distinct(y)
+        _refuse_mixed_labels(found, name)
         if fitting:
-            check_classification_targets(y)
-            self.classes_ = np.unique(y)
+            check_classification_targets(found)
+            self.classes_ = np.unique(found)
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"y must hold at least 2 classes, got 1 class only: {self.classes_[0]!r}; "
@@ -494,12 +504,17 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
                 raise ValueError(
                     "monotonic_cst is for two classes only; drop it, or pose the problem as one of two."
                 )
-        elif len(unknown := np.setdiff1d(y, self.classes_)):
+        elif len(unknown := np.setdiff1d(found, self.classes_)):
             raise ValueError(
                 f"{name} must hold classes of the fit only, {self.classes_.tolist()}, "
                 f"got {unknown.tolist()} too."
             )
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        if is_foreign(y):
+            xp = namespace(y)
+            is_positive = y[:, None] == beside(positive, y)[None, :]
+            targets: Array = 2.0 * xp.astype(is_positive, wide(y)) - 1.0
+            return targets
         return np.where(y[:, None] == positive, 1.0, -1.0)
 
     def _all_classes_count(self) -> bool:
@@ -508,6 +523,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
         if self.class_weight is None:
             return weight
+        y = to_numpy(y)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             of_class = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=y, sample_weight=weight
@@ -523,6 +539,24 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
 
     def _strata(self, y: Array) -> Array | None:
         return y
+
+
+def _distinct(y: Any) -> Array:
+    """Return the distinct labels of an array of another library, without sorting it if there are two."""
+    xp = namespace(y)
+    ends = xp.stack([xp.min(y), xp.max(y)])
+    if bool(xp.all((y == ends[0]) | (y == ends[1]))):
+        return np.unique(to_numpy(ends))
+    return to_numpy(xp.unique_values(y))
+
+
+def _labels(classes: Array, winner: Any) -> Array:
+    """Return classes by their position, where that is; labels that no device can hold, in memory."""
+    if not is_foreign(winner) or classes.dtype.kind not in "biuf":
+        labels: Array = classes[to_numpy(winner)]
+        return labels
+    xp = namespace(winner)
+    return xp.take(xp.asarray(classes, device=winner.device), winner, axis=0)  # type: ignore[no-any-return]
 
 
 def _refuse_mixed_labels(y: Array, name: str) -> None:

@@ -14,20 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbmap._core.arrays import namespace, native
+
 Array = NDArray[Any]
 
 
 def softplus(z: Array, beta: Array | float) -> Array:
     """Return log(1 + exp(beta z)) / beta without overflow or loss of the tail."""
-    t = beta * z
-    value: Array = (np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))) / beta
+    xp, t, own = namespace(z), beta * z, native(z, "softplus")
+    if own is not None:
+        return own(t) / beta  # type: ignore[no-any-return]
+    value: Array = (xp.maximum(t, 0.0) + xp.log1p(xp.exp(-xp.abs(t)))) / beta
     return value
 
 
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)), accurate in both tails."""
-    e = np.exp(-np.abs(t))
-    value: Array = np.where(t >= 0, 1, e) / (1 + e)
+    xp, own = namespace(t), native(t, "sigmoid")
+    if own is not None:
+        return own(t)  # type: ignore[no-any-return]
+    e = xp.exp(-xp.abs(t))
+    value: Array = xp.where(t >= 0, 1.0, e) / (1 + e)
     return value
 
 
@@ -98,7 +105,8 @@ class Identity:
 
     def slope(self, z: Array) -> Array:
         """Return ones."""
-        return np.ones_like(z)
+        ones: Array = namespace(z).ones_like(z)
+        return ones
 
     def gain(self, dtype: np.dtype[Any]) -> float:
         """Return 1: nothing is to be scaled."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.activation import secant, sigmoid, softplus
+from gbmap._core.arrays import beside, namespace, wide
 from gbmap._core.units import Units
 
 Array = NDArray[Any]
@@ -119,15 +121,16 @@ class Ensemble:
 
         The product runs in X's type; a sparse X is never centred, so it stays sparse.
         """
-        if X.dtype == np.float32 and not self._fits_float32():
-            X = X.astype(np.float64)
-        weights = self.weights.T.astype(X.dtype)
-        if isinstance(X, np.ndarray) and self.center.any():
-            product = (X - self.center.astype(X.dtype)) @ weights
-            offsets = self.offsets + self.weights @ self.center
-        else:
-            product, offsets = X @ weights, self.offsets
-        z: Array = product.astype(np.float64) + offsets
+        xp, dtype = namespace(X), X.dtype
+        if dtype == xp.float32 and not self._fits_float32():
+            dtype = wide(X)
+            X = X.astype(dtype) if scipy.sparse.issparse(X) else xp.astype(X, dtype)
+        weights = beside(self.weights.T, X, dtype)
+        offsets = self.offsets
+        if self.center.any() and not scipy.sparse.issparse(X):
+            X = X - beside(self.center, X, dtype)
+            offsets = offsets + self.weights @ self.center
+        z: Array = xp.astype(X @ weights, wide(X)) + beside(offsets, X, wide(X))
         return z
 
     def _fits_float32(self) -> bool:
@@ -139,8 +142,8 @@ class Ensemble:
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
         z = self.project(X)
-        value = softplus(z, self.beta) if self.activation == "softplus" else z
-        phi: Array = self.intercepts + self.signs * value
+        value = softplus(z, beside(self.beta, z)) if self.activation == "softplus" else z
+        phi: Array = beside(self.intercepts, z) + beside(self.signs, z) * value
         return phi
 
     def score(self, X: Any) -> Array:
@@ -149,7 +152,8 @@ class Ensemble:
 
     def sum_outputs(self, phi: Array) -> Array:
         """Return the sums of the columns of an embedding that belong to each output."""
-        stages: Array = phi.reshape(len(phi), self.n_stages, self.n_outputs).sum(axis=1)
+        xp = namespace(phi)
+        stages: Array = xp.sum(xp.reshape(phi, (phi.shape[0], self.n_stages, self.n_outputs)), axis=1)
         return stages
 
     def slopes(self, X: Any) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
+from gbmap._core.arrays import namespace, wide
 from gbmap._core.losses import Loss
 from gbmap._core.units import Units
 
@@ -39,9 +40,13 @@ class Objective:
     ridge_units: Units | None = None
 
     def block_sums(
-        self, theta: Array, sign: int, X: Array, y: Array, F: Array, weight: Array | None = None
+        self, theta: Array, sign: float, X: Array, y: Array, F: Array, weight: Array | None = None
     ) -> Array:
-        """Return the sums over a block of rows of l and its derivatives in (a, w, c)."""
+        """Return the sums over a block of rows of l and its derivatives in (a, w, c).
+
+        The arrays may be of any library, and on any device.
+        """
+        xp = namespace(X)
         a, w, c = theta[0], theta[1:-1], theta[-1]
         z = X @ w + c
         f = F + a + sign * self.activation.value(z)
@@ -49,7 +54,10 @@ class Objective:
         if weight is not None:
             value, along_f = value * weight, along_f * weight
         along_z = along_f * sign * self.activation.slope(z)
-        return np.concatenate([[value.sum(), along_f.sum()], along_z @ X, [along_z.sum()]])
+        value, along_a, along_c = (xp.sum(each, dtype=wide(X)) for each in (value, along_f, along_z))
+        along_w = xp.astype(along_z @ X, wide(X))
+        sums: Array = xp.concat([xp.stack([value, along_a]), along_w, xp.reshape(along_c, (1,))])
+        return sums
 
     def finish(self, sums: Array, weight_sum: float, thetas: Array) -> tuple[Array, Array]:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""

@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, Moments, SparseBlocks
+from gbmap._rows.device import DeviceRows, device_moments, map_device, target_moments
 from gbmap._rows.memory import LARGE_TO_SQUARE, MemoryRows
 from gbmap._rows.threads import ThreadTeam, effective_threads
 
@@ -33,15 +35,15 @@ def as_rows(
     standardize: bool,
     residual: bool,
     ridge: float | None = None,
-) -> tuple[MemoryRows, Moments, Array]:
+) -> tuple[MemoryRows | DeviceRows, Moments, Array]:
     """Return rows in their own standard units, and the spread of their columns and of y - f_0.
 
     The last is one for every output whose loss is not one of y - f.
 
     Parameters
     ----------
-    X : C-ordered array, memory map or CSR matrix
-    targets : array of shape (n, K)
+    X : C-ordered array, memory map, CSR matrix or array of another library
+    targets : array of shape (n, K), beside X if that is of another library
     score : array of shape (n, K), or 0.0
         f_0, in the user's units like X and the targets.
     weight : array of shape (n,) or None
@@ -55,6 +57,8 @@ def as_rows(
         lambda of a ridge term in the user's units. The columns are standardised for it all the same, since
         no solver gets on with columns of any mean and spread.
     """
+    if is_foreign(X):
+        return _as_device_rows(X, targets, score, weight, team, standardize, residual, ridge)
     blocks = _blocks(X)
     moments = blocks.moments(weight, team)
     varies = moments.deviation > 0
@@ -77,17 +81,75 @@ def as_rows(
     return _rows(blocks, targets, score, weight, units, team, residual), moments, target_deviation
 
 
+def _as_device_rows(
+    X: Any,
+    targets: Any,
+    score: Array | float,
+    weight: Array | None,
+    team: ThreadTeam,
+    standardize: bool,
+    residual: bool,
+    ridge: float | None,
+) -> tuple[DeviceRows, Moments, Array]:
+    """Do the same where the data is."""
+    weight = None if weight is None else beside(weight, X)
+    moments = device_moments(X, weight)
+    target_mean, target_deviation = np.zeros(targets.shape[1]), np.ones(targets.shape[1])
+    if residual:
+        target_mean, target_deviation = target_moments(_less(targets, score), weight)
+    mean, inverse_scale = _column_units(moments, standardize, ridge)
+    units = Units(
+        mean=mean,
+        inverse_scale=inverse_scale,
+        target_mean=target_mean,
+        target_scale=target_deviation if standardize else np.ones_like(target_deviation),
+        center=moments.center(to_numpy(X[:1, :1]).dtype),
+    )
+    return _device_rows(X, targets, score, weight, units, team, residual), moments, target_deviation
+
+
+def _less(targets: Any, score: Array | float) -> Any:
+    return targets - (beside(score, targets) if isinstance(score, np.ndarray) else score)
+
+
+def _device_rows(
+    X: Any, targets: Any, score: Array | float, weight: Any, units: Units, team: ThreadTeam, residual: bool
+) -> DeviceRows:
+    xp = namespace(X)
+    y, F = targets, xp.zeros_like(targets)
+    if residual:
+        y = (_less(targets, score) - beside(units.target_mean, targets)) / beside(units.target_scale, targets)
+    elif isinstance(score, np.ndarray):
+        F = beside(np.broadcast_to(score, targets.shape), targets)
+    y, F = ([xp.astype(each[:, k], X.dtype) for k in range(targets.shape[1])] for each in (y, F))
+    return DeviceRows(X, y, F, weight, units, team)
+
+
 def more_rows(
-    X: Any, targets: Array, score: Array | float, weight: Array | None, like: MemoryRows, *, residual: bool
-) -> MemoryRows:
+    X: Any,
+    targets: Array,
+    score: Array | float,
+    weight: Array | None,
+    like: MemoryRows | DeviceRows,
+    *,
+    residual: bool,
+) -> MemoryRows | DeviceRows:
     """Return further rows, such as those for validation, in the units of others."""
+    if isinstance(like, DeviceRows):
+        weight = None if weight is None else beside(weight, X)
+        return _device_rows(X, targets, score, weight, like.units, like.team, residual)
     return _rows(_blocks(X), targets, score, weight, like.units, like.team, residual)
 
 
 def map_rows(
     function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
 ) -> Array:
-    """Return ``function(X)`` of shape (n, n_columns), computed on chunks of rows by threads."""
+    """Return ``function(X)`` of shape (n, n_columns), computed on chunks of rows by threads, or where X is.
+
+    Floats are those of X in another library, whatever `dtype`.
+    """
+    if is_foreign(X):
+        return map_device(function, X)  # type: ignore[no-any-return]
     n, p = X.shape
     chunk = max(1, _CHUNK_NUMBERS // max(p, n_columns))
     out = np.empty((n, n_columns), dtype)

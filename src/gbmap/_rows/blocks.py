@@ -121,7 +121,7 @@ class DenseBlocks(Blocks):
         small = np.finfo(self.dtype).tiny / np.finfo(self.dtype).eps
         deviation = np.sqrt(np.maximum(variance, 0))
         for k in np.flatnonzero(~(np.isfinite(mean) & (variance > small) & np.isfinite(variance))):
-            mean[k], deviation[k] = _careful_moments(self.X[:, k], weight)
+            mean[k], deviation[k] = careful_moments(self.X[:, k], weight)
         return Moments(mean, deviation)
 
 
@@ -137,7 +137,7 @@ def _check_size(largest: float) -> None:
         )
 
 
-def _careful_moments(column: Array, weight: Array | None) -> tuple[float, float]:
+def careful_moments(column: Array, weight: Array | None) -> tuple[float, float]:
     """Return mean and standard deviation of one column in float64, whatever its magnitude.
 
     A spread below the normal numbers cannot be divided by, and counts as none.

@@ -62,6 +62,11 @@ class MemoryRows:
         return self.blocks.n_rows
 
     @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self.blocks.n_columns
+
+    @property
     def eps(self) -> float:
         """The relative rounding error of one row's numbers."""
         return float(np.finfo(self.blocks.dtype).eps)
@@ -237,14 +242,20 @@ class MemoryRows:
         """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
         indices = self._samples[0][0] if self._samples else np.arange(self.n_rows)
         indices = indices[:: -(-len(indices) // n_rows)]
-        weight = np.ones(len(indices)) if self.weight is None else self.weight[indices].astype(np.float64)
-        total = np.zeros((self.blocks.n_columns, self.n_outputs))
-        chunk = max(1, (1 << 20) // self.blocks.n_columns)
-        for i in range(0, len(indices), chunk):
-            gradient = np.abs(ensemble.gradient(self.blocks.take(indices[i : i + chunk])))
-            total += np.tensordot(weight[i : i + chunk], gradient, 1)
-        mean: Array = total / weight.sum()
-        return mean
+        weight = None if self.weight is None else self.weight[indices]
+        return mean_absolute_gradient(ensemble, self.blocks.take(indices), weight)
+
+
+def mean_absolute_gradient(ensemble: Ensemble, X: Any, weight: Array | None) -> Array:
+    """Return the weighted mean of |dh/dx_k| over some rows, for each output; of shape (p, K)."""
+    n, p = X.shape
+    weight = np.ones(n) if weight is None else weight.astype(np.float64)
+    total = np.zeros((p, ensemble.n_outputs))
+    chunk = max(1, (1 << 20) // p)
+    for i in range(0, n, chunk):
+        total += np.tensordot(weight[i : i + chunk], np.abs(ensemble.gradient(X[i : i + chunk])), 1)
+    mean: Array = total / weight.sum()
+    return mean
 
 
 def _standardise(X: Array, units: Units) -> None:

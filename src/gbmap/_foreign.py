@@ -1,0 +1,81 @@
+"""Arrays of other libraries than NumPy, on a device or not, on their way into an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_y
+
+from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
+
+Array = NDArray[Any]
+
+# Fewer rows are fitted in memory: a pass over them there takes no longer than a call to a device.
+_FEW_ROWS = 10_000
+
+
+def to_memory_if_small(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the data of a fit where it is best fitted: few rows in memory, y where X is."""
+    if is_foreign(X) and len(X.shape) == 2 and X.shape[0] <= _FEW_ROWS:
+        X = to_numpy(X)
+    return X, y if is_foreign(X) or not is_foreign(y) else to_numpy(y)
+
+
+def moved_to(X: Any, X_val: Any, y_val: Any) -> tuple[Any, Any]:
+    """Return rows for validation where those of the fit are."""
+    if is_foreign(X):
+        return (X_val if is_foreign(X_val) else beside(np.asarray(X_val), X)), y_val
+    return (to_numpy(X_val) if is_foreign(X_val) else X_val), to_numpy(y_val) if is_foreign(y_val) else y_val
+
+
+def validated(X: Any) -> Any:
+    """Return X as a matrix of float32 or float64; whether it is finite, its moments will tell."""
+    xp = namespace(X)
+    if len(X.shape) != 2 or 0 in X.shape:
+        raise ValueError(f"X must be a matrix of rows and columns, got an array of shape {tuple(X.shape)}.")
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"X must hold real numbers, got {X.dtype}.")
+    return X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, wide(X))
+
+
+def validated_finite(X: Any) -> Any:
+    """Return X like `validated`, and refuse what is not finite."""
+    X = validated(X)
+    if not bool(namespace(X).all(namespace(X).isfinite(X))):
+        raise ValueError("X must be finite, but it contains NaN or infinity; impute or drop those rows.")
+    return X
+
+
+def validated_targets(y: Any, X: Any, **rules: Any) -> Any:
+    """Return y with as many rows as X: where it is if of another library, else as NumPy's."""
+    if not is_foreign(y):
+        y = _check_y(y, **rules)
+    elif len(y.shape) not in (1, 2):
+        raise ValueError(f"y must have one or two dimensions, got an array of shape {tuple(y.shape)}.")
+    elif not bool(namespace(y).all(namespace(y).isfinite(y))):
+        raise ValueError("y must be finite, but it contains NaN or infinity; drop those rows.")
+    if y.shape[0] != X.shape[0]:
+        raise ValueError(f"y must have as many rows as X, {X.shape[0]}, got {y.shape[0]}.")
+    return y
+
+
+def targets_beside(targets: Any, X: Any) -> Any:
+    """Return targets where X is."""
+    return beside(targets, X, wide(X)) if is_foreign(X) and not is_foreign(targets) else targets
+
+
+def take(array: Any, indices: Array) -> Any:
+    """Return some rows."""
+    if not is_foreign(array):
+        return array[indices]
+    xp = namespace(array)
+    return xp.take(array, xp.asarray(indices, device=array.device), axis=0)
+
+
+def plus(score: Any, further: Array | float) -> Any:
+    """Return a sum of scores where the first of them is."""
+    if is_foreign(score) and isinstance(further, np.ndarray):
+        further = beside(further, score)
+    return score + further

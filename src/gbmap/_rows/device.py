@@ -1,0 +1,258 @@
+"""Rows on a device: CuPy, JAX and PyTorch arrays, or any others with the array API.
+
+The work of a pass stays where the data is; p numbers cross each way. Learners are found on a sample in
+memory first, as for any other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._core.arrays import beside, namespace, to_numpy, wide
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.losses import Loss
+from gbmap._core.objective import Objective
+from gbmap._core.units import Units
+from gbmap._rows.blocks import DenseBlocks, Moments, careful_moments
+from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, mean_absolute_gradient
+from gbmap._rows.threads import ThreadTeam
+
+Array = NDArray[Any]
+
+_CHUNK_NUMBERS = 1 << 28  # of X at a time: what a pass holds beside X stays within a gigabyte in float32
+_FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
+_REFERENCE_ROWS = 256
+
+
+def _fused(X: Any) -> Any:
+    """Return the module of the fused pass if it can be used for such arrays, else None."""
+    if not getattr(X, "is_cuda", False):
+        return None
+    try:
+        from gbmap._rows import fused
+    except ImportError:
+        return None
+    return fused
+
+
+class DeviceRows:
+    """Rows (x, y, weight) with their current score F on a device, all but X in standard units.
+
+    Parameters
+    ----------
+    X : array of shape (n, p) of any library, in the user's units
+    y, F : lists of K arrays of shape (n,) beside X
+    weight : array of shape (n,) beside X, or None
+    units : Units
+    team : ThreadTeam
+        For the samples, which lie in memory.
+    """
+
+    def __init__(self, X: Any, y: list[Any], F: list[Any], weight: Any, units: Units, team: ThreadTeam):
+        self.X, self.y, self.F, self.weight, self.units, self.team = X, y, F, weight, units, team
+        self._xp = namespace(X)
+        self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
+        self.complete = True
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """K, the number of outputs."""
+        return len(self.F)
+
+    @property
+    def eps(self) -> float:
+        """The relative rounding error of one row's numbers."""
+        return float(self._xp.finfo(self.X.dtype).eps)
+
+    @cached_property
+    def weight_sum(self) -> float:
+        """The sum of the weights."""
+        if self.weight is None:
+            return float(self.n_rows)
+        return float(self._xp.sum(self.weight, dtype=wide(self.X)))
+
+    def value_and_gradient(
+        self, objective: Objective, output: int, thetas: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Evaluate candidates (a, w, c) with their signs: values (C,), gradients (C, p + 2)."""
+        v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
+        folded = beside(np.column_stack([thetas[:, 0], v, d]), self.X)
+        sums = []
+        for c, sign in enumerate(signs):
+            sums.append(to_numpy(self._sums(objective, output, folded[c, :], float(sign))))
+        total = np.array(sums)
+        total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
+        return objective.finish(total, self.weight_sum, thetas)
+
+    def _sums(self, objective: Objective, output: int, theta: Any, sign: float) -> Any:
+        fused, block_sums = _fused(self.X), objective.block_sums
+        if fused is not None and fused.applies(objective, self.X):
+            block_sums = partial(fused.block_sums, objective)
+        parts = [block_sums(theta, sign, *chunk) for chunk in self._chunks(output)]
+        return sum(parts[1:], start=parts[0])
+
+    def _chunks(self, output: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """Yield parts of X, centred if need be, y, F and the weights."""
+        for rows in _chunks(self.X):
+            x = self.X[rows, :] if self._center is None else self.X[rows, :] - self._center
+            weight = None if self.weight is None else self.weight[rows]
+            yield x, self.y[output][rows], self.F[output][rows], weight
+
+    @cached_property
+    def _center(self) -> Any:
+        return beside(self.units.center, self.X) if self.units.center.any() else None
+
+    def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
+        """Return the mean loss of the current score of one output, plus a constant."""
+        value = loss.value(self.y[output], self.F[output] + float(shift))
+        value = value if self.weight is None else value * self.weight
+        return float(self._xp.sum(value, dtype=wide(self.X))) / self.weight_sum
+
+    def advance(self, ensemble: Ensemble) -> None:
+        """Add the last learner of an ensemble, as stored, to the score."""
+        learner, output = ensemble[-1:], int(ensemble.outputs[-1])
+        first = not (ensemble.outputs[:-1] == output).any()
+        shift, scale = self.units.target_mean[output] * first, self.units.target_scale[output]
+        phi = map_device(learner.embed, self.X)[:, 0]
+        step = (phi - float(shift)) / float(scale)
+        self.F[output] = self.F[output] + self._xp.astype(step, self.X.dtype)
+        self._tell_samples(output)
+
+    def _tell_samples(self, output: int) -> None:
+        for indices, sample in self._samples:
+            score = self._take(self.F[output], indices)
+            sample.F[output] = to_numpy(score) if isinstance(sample, MemoryRows) else score
+
+    def remember(self, output: int) -> Any:
+        """Return the score of one output, for `restore`."""
+        return self.F[output]  # never changed in place
+
+    def restore(self, output: int, score: Any) -> None:
+        """Bring the score of one output back to what it was."""
+        self.F[output] = score
+        self._tell_samples(output)
+
+    def sample(self, size: int, rng: np.random.Generator) -> MemoryRows | DeviceRows:
+        """Return `size` random rows whose F follows this one's, or these rows if there are no more.
+
+        A small sample lies in memory, where a pass over it takes less time than calls to a device.
+        """
+        if self.n_rows <= size:
+            return self
+        chosen = np.sort(rng.choice(self.n_rows, size, replace=False, shuffle=False))
+        indices = self._xp.asarray(chosen, device=self.X.device)
+        X, weight = self._take(self.X, indices), self._take(self.weight, indices)
+        y, F = ([self._take(part, indices) for part in each] for each in (self.y, self.F))
+        some = DeviceRows(X, y, F, weight, self.units, self.team)
+        slow_to_call = _fused(X) is None and size * self.n_columns <= _FEW_NUMBERS
+        sample = some.in_memory(rng) if slow_to_call else some
+        sample.complete = False
+        self._samples.append((indices, sample))
+        return sample
+
+    def in_memory(self, rng: np.random.Generator) -> MemoryRows:
+        """Return a copy in memory, in standard units."""
+        y, F = (np.stack([to_numpy(part) for part in each]) for each in (self.y, self.F))
+        weight = None if self.weight is None else to_numpy(self.weight)
+        rows = MemoryRows(DenseBlocks(to_numpy(self.X)), y, F, weight, self.units, self.team)
+        return rows.sample(self.n_rows, rng)
+
+    def _take(self, array: Any, indices: Any) -> Any:
+        return None if array is None else self._xp.take(array, indices, axis=0)
+
+    def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
+        """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
+        xp = self._xp
+        X = (self.X - beside(self.units.mean, self.X)) * beside(self.units.inverse_scale, self.X)
+        z = X @ beside(theta[1:-1], X) + float(theta[-1])
+        f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
+        curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
+        curvature = curvature if self.weight is None else curvature * self.weight
+        along_z = sign * objective.activation.slope(z)
+        J = xp.concat([xp.ones_like(z)[:, None], along_z[:, None] * X, along_z[:, None]], axis=1)
+        own, shared = objective.ridge_curvature(self.units.inverse_scale != 0)
+        if self.n_columns <= FULL_MATRIX_COLUMNS:
+            matrix: Array = to_numpy(J.T @ (curvature[:, None] * J)).astype(np.float64)
+            matrix += 2 * objective.ridge * (np.diag(own) + np.outer(shared, shared))
+            return matrix
+        diagonal: Array = to_numpy(curvature @ (J * J)).astype(np.float64)
+        diagonal += 2 * objective.ridge * (own + shared**2)
+        return diagonal
+
+    def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
+        """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
+        X, weight = self.X, self.weight
+        if self._samples:
+            X, weight = (self._take(each, self._samples[0][0]) for each in (X, weight))
+        step = -(-X.shape[0] // min(n_rows, max(100, _FEW_NUMBERS // self.n_columns)))
+        weight = None if weight is None else to_numpy(weight[::step])
+        return mean_absolute_gradient(ensemble, to_numpy(X[::step, :]), weight)
+
+
+def map_device(function: Any, X: Any) -> Any:
+    """Return ``function(X)``, computed on chunks of rows where X is."""
+    parts = [function(X[rows, :]) for rows in _chunks(X)]
+    return parts[0] if len(parts) == 1 else namespace(X).concat(parts)
+
+
+def _chunks(X: Any) -> Iterator[slice]:
+    """Yield the parts of X to be held at a time; the array API has no slices that end beyond an array."""
+    n, length = X.shape[0], max(1, _CHUNK_NUMBERS // X.shape[1])
+    for i in range(0, n, length):
+        yield slice(i, i + length if i + length < n else None)
+
+
+def device_moments(X: Any, weight: Any) -> Moments:
+    """Return mean and deviation of each column, from sums of differences to a point amid the data."""
+    xp, n = namespace(X), int(X.shape[0])
+    some = to_numpy(X[:: max(1, n // _REFERENCE_ROWS), :])
+    with np.errstate(invalid="ignore"):
+        reference = np.median(some, axis=0)
+    origin = beside(reference, X)
+    sums = np.zeros((2, X.shape[1]))
+    for rows in _chunks(X):
+        d = X[rows, :] - origin
+        w = None if weight is None else weight[rows][:, None]
+        for part, each in enumerate((d, d * d)):
+            each = each if w is None else each * w
+            sums[part] += to_numpy(xp.sum(each, axis=0, dtype=wide(X)))
+    with np.errstate(all="ignore"):
+        shift, square = sums / (n if weight is None else float(xp.sum(weight, dtype=wide(X))))
+        mean, variance = to_numpy(origin).astype(np.float64) + shift, square - shift**2
+    deviation = np.sqrt(np.maximum(variance, 0))
+    info = xp.finfo(X.dtype)
+    small = float(info.smallest_normal) / float(info.eps)
+    for k in np.flatnonzero(~(np.isfinite(mean) & (variance > small) & np.isfinite(variance))):
+        column = to_numpy(X[:, int(k)])
+        mean[k], deviation[k] = careful_moments(column, None if weight is None else to_numpy(weight))
+    return Moments(mean, deviation)
+
+
+def target_moments(residual: Any, weight: Any) -> tuple[Array, Array]:
+    """Return mean and deviation of each target; one where a target is constant."""
+    xp = namespace(residual)
+    difference = residual - residual[:1, :]  # exactly zero if constant
+    total = residual.shape[0] if weight is None else float(xp.sum(weight, dtype=wide(residual)))
+
+    def mean_of(values: Any) -> Array:
+        values = values if weight is None else values * weight[:, None]
+        return to_numpy(xp.sum(values, axis=0, dtype=wide(values))) / total
+
+    mean = mean_of(difference)
+    deviation = np.sqrt(np.maximum(mean_of(difference * difference) - mean**2, 0.0))
+    return to_numpy(residual[0, :]) + mean, np.where(deviation > 0, deviation, 1.0)

@@ -1,0 +1,198 @@
+"""Arrays of other libraries than NumPy: they go in, and come out, and the work is done where they are."""
+
+import array_api_strict
+import numpy as np
+import pytest
+from sklearn import config_context
+
+from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._core.activation import Identity, Softplus
+from gbmap._core.arrays import to_numpy
+from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
+from gbmap._core.objective import Objective
+from gbmap._rows import as_rows, device
+from gbmap._rows.device import DeviceRows
+from gbmap._rows.threads import ThreadTeam
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+LIBRARIES = [
+    pytest.param(array_api_strict.asarray, id="array-api-strict"),
+    pytest.param(
+        lambda array: torch.asarray(array),
+        id="torch",
+        marks=pytest.mark.skipif(torch is None, reason="PyTorch is not installed"),
+    ),
+]
+everywhere = pytest.mark.parametrize("convert", LIBRARIES)
+N = 12_000  # more than are fitted in memory
+rng = np.random.default_rng(0)
+X = rng.normal(size=(N, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 1e3]
+y = np.abs(X[:, 0]) + np.tanh(X[:, 1] / 10) + 0.1 * rng.normal(size=N)
+LABELS = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    return GBMAPRegressor(3, random_state=0).fit(X, y)
+
+
+@everywhere
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_a_fit_is_that_of_the_same_numbers_in_memory(convert, dispatch, in_memory, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    rows = convert(X)
+    with config_context(array_api_dispatch=dispatch):
+        model = GBMAPRegressor(3, random_state=0).fit(rows, convert(y))
+        prediction, phi = model.predict(rows), model.transform(rows)
+    np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-4)
+    np.testing.assert_allclose(model.feature_importances_, in_memory.feature_importances_, rtol=0.02)
+    assert type(prediction) is type(phi) is type(rows)
+    np.testing.assert_allclose(to_numpy(prediction), model.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(to_numpy(phi), model.transform(X), rtol=1e-9)
+    for stage, expected in zip(model.staged_predict(rows), model.staged_predict(X), strict=True):
+        np.testing.assert_allclose(to_numpy(stage), expected, rtol=1e-9)
+
+
+@everywhere
+def test_a_sample_may_stay_where_the_rows_are(convert, in_memory, monkeypatch):
+    monkeypatch.setattr(device, "_FEW_NUMBERS", 0)
+    model = GBMAPRegressor(3, random_state=0).fit(convert(X), convert(y))
+    np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-3)
+
+
+@everywhere
+def test_rows_are_visited_in_parts_if_they_are_many(convert, in_memory, monkeypatch):
+    monkeypatch.setattr(device, "_CHUNK_NUMBERS", 5_000 * X.shape[1])
+    model = GBMAPRegressor(3, random_state=0).fit(convert(X), convert(y))
+    np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-4)
+    assert model.transform(convert(X)).shape == (N, 3)
+
+
+@everywhere
+def test_few_rows_are_fitted_in_memory_to_the_same_bits(convert):
+    model = GBMAPRegressor(2, random_state=0).fit(convert(X[:500]), convert(y[:500]))
+    np.testing.assert_array_equal(
+        model.ensemble_.weights, GBMAPRegressor(2, random_state=0).fit(X[:500], y[:500]).ensemble_.weights
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("labels", [LABELS, (LABELS > 0).astype(np.int64)], ids=["three", "two"])
+def test_classes_come_back_as_they_went_in(convert, labels):
+    rows = convert(X)
+    model = GBMAPClassifier(2, random_state=0).fit(rows, convert(labels))
+    assert model.classes_.tolist() == np.unique(labels).tolist()
+    predicted = model.predict(rows)
+    assert type(predicted) is type(rows)
+    np.testing.assert_array_equal(to_numpy(predicted), model.predict(X))
+    np.testing.assert_allclose(to_numpy(model.predict_proba(rows)), model.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(
+        model.loss_curve_, GBMAPClassifier(2, random_state=0).fit(X, labels).loss_curve_, rtol=1e-3
+    )
+
+
+@everywhere
+def test_names_of_classes_stay_in_memory(convert):
+    names = np.array(["low", "middle", "high"])[LABELS]
+    model = GBMAPClassifier(1, random_state=0).fit(convert(X), names)
+    assert model.predict(convert(X[:50])).tolist() == model.predict(X[:50]).tolist()
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (GBMAPRegressor(2, loss="huber", random_state=0), y),
+        (GBMAPRegressor(2, loss="quantile", random_state=0), y),
+        (GBMAPRegressor(2, standardize=False, random_state=0), y),
+        (GBMAPRegressor(2, activation="identity", random_state=0), y),
+        (GBMAPRegressor(2, random_state=0), np.column_stack([y, X[:, 0]])),
+        (GBMAPRegressor(6, early_stopping=True, random_state=0), y),
+        (GBMAPClassifier(2, loss="exponential", random_state=0), LABELS > 0),
+        (GBMAPClassifier(2, loss="hinge", random_state=0), LABELS > 0),
+        (GBMAPClassifier(2, class_weight="balanced", random_state=0), LABELS),
+    ],
+    ids=["huber", "quantile", "raw", "identity", "targets", "stopping", "exponential", "hinge", "weighted"],
+)
+def test_every_kind_of_fit_reaches_the_loss_that_it_reaches_in_memory(convert, model, target):
+    target = target.astype(float) if target.dtype == bool else target
+    there = model.fit(convert(X), convert(target)).loss_curve_
+    np.testing.assert_allclose(there, model.fit(X, target).loss_curve_, rtol=2e-3)
+
+
+@everywhere
+def test_weights_and_rows_for_validation_may_lie_anywhere(convert):
+    weight = rng.uniform(0.5, 2, size=N)
+    expected = GBMAPRegressor(2, random_state=0).fit(X, y, weight, X_val=X[:99], y_val=y[:99])
+    for where in (convert, np.asarray):
+        model = GBMAPRegressor(2, random_state=0)
+        model.fit(convert(X), y, where(weight), X_val=where(X[:99]), y_val=where(y[:99]))
+        np.testing.assert_allclose(model.validation_loss_curve_, expected.validation_loss_curve_, rtol=1e-3)
+
+
+@everywhere
+def test_an_initial_model_starts_from_where_it_is(convert):
+    first = GBMAPRegressor(1, random_state=0)
+    model = GBMAPRegressor(2, init=first, random_state=0).fit(convert(X), convert(y))
+    np.testing.assert_allclose(to_numpy(model.predict(convert(X))), model.predict(X), rtol=1e-9)
+    assert model.loss_curve_[-1] < first.fit(X, y).loss_curve_[-1]
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), Huber(), Quantile(), LogLoss(), Exponential(), Hinge()])
+@pytest.mark.parametrize("activation", [Softplus(2.0), Identity(1.0)])
+def test_a_pass_gives_the_sums_of_a_pass_in_memory(loss, activation):
+    targets = np.where(y > np.median(y), 1.0, -1.0)[:, None]
+    weight = rng.uniform(0.5, 2, size=N)
+    thetas = rng.normal(size=(2, 6))
+    results = []
+    with ThreadTeam(1) as team:
+        for rows, values in ((X, targets), (array_api_strict.asarray(X), array_api_strict.asarray(targets))):
+            made, _, _ = as_rows(rows, values, 0.0, weight, team, standardize=True, residual=loss.degree > 0)
+            objective = Objective(loss, activation, 0.1)
+            results.append(made.value_and_gradient(objective, 0, thetas, np.array([1.0, -1.0])))
+    assert isinstance(made, DeviceRows)
+    for there, here in zip(*results):
+        np.testing.assert_allclose(there, here, rtol=1e-8, atol=1e-10)
+
+
+def test_the_matrix_of_a_sample_is_that_of_one_in_memory():
+    objective, theta = Objective(LogLoss(), Softplus(2.0), 0.1), rng.normal(size=6)
+    targets, found = np.where(y > np.median(y), 1.0, -1.0)[:, None], []
+    with ThreadTeam(1) as team:
+        for convert in (np.asarray, array_api_strict.asarray):
+            rows, _, _ = as_rows(
+                convert(X), convert(targets), 0.0, None, team, standardize=True, residual=False
+            )
+            sample = rows.sample(N, np.random.default_rng(0))
+            found.append(sample.gauss_newton(objective, 0, theta, -1))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-8)
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("rows", "target", "message"),
+    [
+        (X[:, 0], y, r"X must be a matrix"),
+        (X + 0j, y, r"X must hold real numbers"),
+        (np.where(X > 3, np.nan, X), y, r"NaN|infinity|finite"),
+        (X, np.where(y > 3, np.nan, y), r"y must be finite"),
+        (X, y[:-1], rf"y must have as many rows as X, {N}"),
+        (X, np.stack([y] * 2)[None], r"y must have one or two dimensions"),
+    ],
+    ids=["vector", "complex", "nan", "nan target", "lengths", "cube"],
+)
+def test_what_cannot_be_fitted_is_named(convert, rows, target, message):
+    with pytest.raises(ValueError, match=message):
+        GBMAPRegressor(1).fit(convert(rows), convert(target))
+
+
+@everywhere
+def test_rows_to_predict_must_be_finite_and_of_the_same_width(convert, in_memory):
+    with pytest.raises(ValueError, match="X must be finite"):
+        in_memory.predict(convert(np.full((2, 4), np.inf)))
+    with pytest.raises(ValueError, match="3 features, but GBMAPRegressor is expecting 4"):
+        in_memory.transform(convert(X[:, :3]))
