@@ -450,8 +450,8 @@ def _sample_sizes(X: Any) -> tuple[int, ...]:
     """Return the numbers of rows of the samples on which learners are found before they meet all rows."""
     n_rows, n_columns = X.shape
     first = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)
-    if is_foreign(X):  # where memory is ample, and a random choice of more rows takes longer than a pass
-        most, largest = first * n_rows, n_rows // 64
+    if is_foreign(X):  # where memory is ample
+        most, largest = first * n_rows, n_rows // 2
     else:
         n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
         most = max(int(_SAMPLE_BYTES / max(n_bytes / n_rows, 1)), _SAMPLE_ROWS_AT_LEAST)

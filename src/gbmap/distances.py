@@ -22,7 +22,7 @@ _TOL_MIN = 1e-9  # below it, rounding decides
 
 
 def embedding_distances(model: Any, X: Any, Y: Any = None, *, output: Any = None) -> Array:
-    """Return the embedding distances between rows, |phi(x) - phi(y)|_1, in the units of y.
+    """Return the embedding distances between rows, ``|phi(x) - phi(y)|_1``, in the units of y.
 
     Parameters
     ----------

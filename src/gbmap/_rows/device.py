@@ -7,7 +7,7 @@ memory first, as for any other rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ Array = NDArray[Any]
 _CHUNK_NUMBERS = 1 << 28  # of X at a time: what a pass holds beside X stays within a gigabyte in float32
 _FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
 _REFERENCE_ROWS = 256
+# A choice of more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
+_SPARSE_CHOICE = 50
 
 
 def _fused(X: Any) -> Any:
@@ -57,6 +59,7 @@ class DeviceRows:
         self.X, self.y, self.F, self.weight, self.units, self.team = X, y, F, weight, units, team
         self._xp = namespace(X)
         self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
+        self._passes: dict[int, Any] = {}  # recorded once for each output
         self.complete = True
 
     @property
@@ -91,20 +94,24 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Evaluate candidates (a, w, c) with their signs: values (C,), gradients (C, p + 2)."""
         v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
-        folded = beside(np.column_stack([thetas[:, 0], v, d]), self.X)
-        sums = []
-        for c, sign in enumerate(signs):
-            sums.append(to_numpy(self._sums(objective, output, folded[c, :], float(sign))))
-        total = np.array(sums)
+        folded = np.column_stack([thetas[:, 0], v, d])
+        total = np.array(
+            [self._sums(objective, output, theta, float(sign)) for theta, sign in zip(folded, signs)]
+        )
         total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
         return objective.finish(total, self.weight_sum, thetas)
 
-    def _sums(self, objective: Objective, output: int, theta: Any, sign: float) -> Any:
-        fused, block_sums = _fused(self.X), objective.block_sums
-        if fused is not None and fused.applies(objective, self.X):
-            block_sums = partial(fused.block_sums, objective)
-        parts = [block_sums(theta, sign, *chunk) for chunk in self._chunks(output)]
-        return sum(parts[1:], start=parts[0])
+    def _sums(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
+        """Return the sums over all rows of l and its derivatives for one candidate, folded into X's units."""
+        fused = _fused(self.X)
+        if fused is None or self._center is not None or not fused.applies(objective, self.X):
+            there = beside(theta, self.X)
+            parts = [objective.block_sums(there, sign, *chunk) for chunk in self._chunks(output)]
+            return to_numpy(sum(parts[1:], start=parts[0]))
+        if output not in self._passes:
+            self._passes[output] = fused.Pass(objective, self.X, self.y[output], self.F[output], self.weight)
+        sums: Array = self._passes[output](theta, sign, self.F[output])
+        return sums
 
     def _chunks(self, output: int) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield parts of X, centred if need be, y, F and the weights."""
@@ -154,7 +161,7 @@ class DeviceRows:
         """
         if self.n_rows <= size:
             return self
-        chosen = np.sort(rng.choice(self.n_rows, size, replace=False, shuffle=False))
+        chosen = rng.choice(self.n_rows, size, replace=size > self.n_rows // _SPARSE_CHOICE, shuffle=False)
         indices = self._xp.asarray(chosen, device=self.X.device)
         X, weight = self._take(self.X, indices), self._take(self.weight, indices)
         y, F = ([self._take(part, indices) for part in each] for each in (self.y, self.F))

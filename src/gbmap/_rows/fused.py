@@ -1,4 +1,4 @@
-"""The pointwise part of a pass over rows on a CUDA device, in one kernel instead of thirty.
+"""A pass over rows on a CUDA device: its pointwise part in one kernel instead of thirty, its calls in one.
 
 For PyTorch tensors. Needs Triton, which comes with PyTorch's builds for CUDA.
 """
@@ -18,6 +18,7 @@ from gbmap._core.objective import Objective
 
 _ROWS = 1024  # of a program at a time
 _PROGRAMS_PER_PROCESSOR = 16
+_CALLS_BEFORE_RECORDING = 20  # recording takes the time of about as many calls
 _LOSSES = {LogLoss: 0, SquaredError: 1}
 
 
@@ -27,33 +28,72 @@ def applies(objective: Objective, X: Any) -> bool:
     return covered and X.is_cuda and X.dtype == torch.float32
 
 
-def block_sums(
-    objective: Objective, theta: Any, sign: float, X: Any, y: Any, F: Any, weight: Any = None
-) -> Any:
-    """Return `Objective.block_sums`: X is read twice, by the two products with it."""
-    n = X.shape[0]
-    z = torch.mv(X, theta[1:-1])
-    processors = torch.cuda.get_device_properties(X.device).multi_processor_count
-    n_programs = min(_PROGRAMS_PER_PROCESSOR * processors, triton.cdiv(n, _ROWS))
-    sums = torch.empty((n_programs, 3), dtype=torch.float32, device=X.device)
-    with torch.cuda.device(X.device):
-        _pointwise[(n_programs,)](
-            z, y, F, F if weight is None else weight, theta, sums,
-            n, X.shape[1], float(objective.activation.beta), float(sign),
-            ROWS=_ROWS, LOSS=_LOSSES[type(objective.loss)], WEIGHTED=weight is not None,
+class Pass:
+    """A pass over rows; one that is made often is recorded as a graph of kernels, and replayed from then on.
+
+    X is read twice, by the two products with it. A replay is one call to the device instead of a dozen,
+    which on few rows is most of the time.
+    """
+
+    def __init__(self, objective: Objective, X: Any, y: Any, F: Any, weight: Any):
+        n, p = X.shape
+        processors = torch.cuda.get_device_properties(X.device).multi_processor_count
+        n_programs = min(_PROGRAMS_PER_PROCESSOR * processors, triton.cdiv(n, _ROWS))
+        self._X, self._y, self._weight, self._score = X, y, weight, F
+        self._loss, self._beta = _LOSSES[type(objective.loss)], float(objective.activation.beta)
+        self._F, self._z = F.clone(), torch.empty(n, dtype=X.dtype, device=X.device)
+        self._parts = torch.empty((n_programs, 3), dtype=X.dtype, device=X.device)
+        self._theta = torch.zeros(p + 3, dtype=X.dtype, device=X.device)  # a, v, d, sign
+        self._host_theta = torch.zeros(p + 3, dtype=X.dtype, pin_memory=True)
+        self._host_sums = torch.zeros(p + 3, dtype=torch.float64, pin_memory=True)
+        self._n_calls = 0
+        self._graph: Any = None
+        self._recorded: Any = None  # what the graph writes to
+
+    def __call__(self, theta: Any, sign: float, F: Any) -> Any:
+        """Return `Objective.block_sums` of a folded learner (a, v, d), in memory."""
+        if F is not self._score:
+            self._F.copy_(F)
+            self._score = F
+        self._host_theta[:-1] = torch.from_numpy(theta)
+        self._host_theta[-1] = sign
+        with torch.cuda.device(self._X.device):
+            self._theta.copy_(self._host_theta, non_blocking=True)
+            self._host_sums.copy_(self._sums(), non_blocking=True)
+            torch.cuda.current_stream().synchronize()
+        return self._host_sums.numpy().copy()
+
+    def _sums(self) -> Any:
+        self._n_calls += 1
+        if self._n_calls < _CALLS_BEFORE_RECORDING:
+            return self._run()
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._recorded = self._run()
+        self._graph.replay()
+        return self._recorded
+
+    def _run(self) -> Any:
+        n, p = self._X.shape
+        torch.mv(self._X, self._theta[1 : 1 + p], out=self._z)
+        _pointwise[(len(self._parts),)](
+            self._z, self._y, self._F, self._F if self._weight is None else self._weight, self._theta,
+            self._parts, n, p, self._beta, ROWS=_ROWS, LOSS=self._loss, WEIGHTED=self._weight is not None,
         )  # fmt: skip
-    value, along_a, along_c = sums.sum(dim=0, dtype=torch.float64).split(1)
-    return torch.cat([value, along_a, torch.mv(X.T, z).double(), along_c])
+        value, along_a, along_c = self._parts.sum(dim=0, dtype=torch.float64).split(1)
+        return torch.cat([value, along_a, torch.mv(self._X.T, self._z).double(), along_c])
 
 
 @triton.jit
 def _pointwise(
-    z, y, F, weight, theta, sums, n, p, beta, sign,
+    z, y, F, weight, theta, sums, n, p, beta,
     ROWS: tl.constexpr, LOSS: tl.constexpr, WEIGHTED: tl.constexpr,
 ):  # fmt: skip
     """Overwrite w . x with the derivative of the loss in it, and sum loss and derivatives."""
     a = tl.load(theta)
     c = tl.load(theta + 1 + p)
+    sign = tl.load(theta + 2 + p)
     total = 0.0
     along_a = 0.0
     along_c = 0.0

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, wasserstein_distance
 
+from gbmap._drawing import BarDisplay
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter, chunks
 from gbmap.drift._groups import Groups
@@ -19,7 +20,6 @@ from gbmap.drift.loss_estimate import LossModel
 from gbmap.inspection._lift import of_one
 from gbmap.inspection._results import need, one_row, squeeze
 from gbmap.inspection._words import HalfSpace, standard_rows
-from gbmap.plots import BarDisplay
 
 Array = NDArray[Any]
 
@@ -154,10 +154,10 @@ class DriftAssessment:
         Whether the hypothesis is refused: a p-value, times the number of outputs, is below
         ``1 - confidence``.
     distance : float, per output
-        W1(f), the Wasserstein distance of h between batch and reference, in units of y: at least |shift|.
+        W1(f), the Wasserstein distance of h between batch and reference, in units of y: at least ``|shift|``.
         Both this and the next are above zero for two samples of the same distribution.
     coordinate_distance : float, per output
-        The sum of W1(f_j) over the coordinates of an output: at least |shift|, but no bound of W1(f). For a
+        The sum of W1(f_j) over the coordinates of an output: at least ``|shift|``, but no bound of W1(f). For a
         foreign model it bounds ``shift - remainder``.
     contributions : array of shape (p,), or (p, K) for K outputs
         The share of each feature in the shift, adding up to ``shift - remainder``: the mean over the batch

@@ -27,7 +27,7 @@ Array = NDArray[Any]
 class DriftDetector(BaseEstimator):  # type: ignore[misc]
     """Tell, without labels, which new rows a model's prediction should not be trusted on.
 
-    The indicator of a row is |f - f_kNN|: how far the prediction is from the mean of the k training
+    The indicator of a row is ``|f - f_kNN|``: how far the prediction is from the mean of the k training
     rows that are nearest in the embedding distance. Within the data the two agree. Outside, f goes on
     linearly along the directions that matter for y while f_kNN stays, and columns that do not matter
     change neither.
@@ -74,11 +74,11 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     estimator_ : estimator
         The fitted model.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
 
     See Also
     --------
-    EuclideanDetector : The paper's baseline, which knows no y.
+    gbmap.drift.EuclideanDetector : The paper's baseline, which knows no y.
 
     Notes
     -----
@@ -206,7 +206,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return kind(n_folds, shuffle=True, random_state=self._seed)
 
     def indicator(self, X: Any) -> Array:
-        """Return the drift indicator, |f - f_kNN|, in the units of y (log-odds for classes).
+        """Return the drift indicator, ``|f - f_kNN|``, in the units of y (log-odds for classes).
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         p : array of shape (n,)
-            Multiples of 1 / (calibration_size_ + 1).
+            Multiples of ``1 / (calibration_size_ + 1)``.
         """
         return self._need_calibration().p_values(self.indicator(X))
 
@@ -365,7 +365,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
         Within the data it follows the losses of the calibration rows. Outside, it grows with the
         embedding distance to the neighbours, which bounds how far the prediction can have moved from
-        theirs (or with |f - f_kNN| if a foreign model has moved farther): the error is then taken to be
+        theirs (or with ``|f - f_kNN|`` if a foreign model has moved farther): the error is then taken to be
         uniform up to that distance.
 
         Parameters

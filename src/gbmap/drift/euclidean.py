@@ -45,11 +45,11 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
     offset_ : float
         ``-threshold_``.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
 
     See Also
     --------
-    DriftDetector : Ignores directions that do not matter for y.
+    gbmap.DriftDetector : Ignores directions that do not matter for y.
 
     Examples
     --------

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbmap._drawing import BarDisplay
 from gbmap.inspection._results import one_row, rows_frame
-from gbmap.plots import BarDisplay
 
 Array = NDArray[Any]
 

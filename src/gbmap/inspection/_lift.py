@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbmap._drawing import CurveDisplay
 from gbmap.inspection._results import need, squeeze
-from gbmap.plots import CurveDisplay
 
 Array = NDArray[Any]
 

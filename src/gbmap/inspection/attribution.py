@@ -12,9 +12,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._drawing import BarDisplay
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need, one_row, rows_frame, squeeze
-from gbmap.plots import BarDisplay
 
 Array = NDArray[Any]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 
 from gbmap._core.activation import sigmoid
+from gbmap._drawing import IntervalDisplay
 from gbmap._rows.threads import single_threaded_blas
 from gbmap._subject import Subject
 from gbmap.inspection._inputs import column_weights, example, states
 from gbmap.inspection._results import need, one_row, squeeze
-from gbmap.plots.intervals import IntervalDisplay
 
 Array = NDArray[Any]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbmap._drawing import BarDisplay
 from gbmap._subject import Subject
 from gbmap.inspection._moves import Limits, Question, Row, Space, is_finite
 from gbmap.inspection._nearest import Answer, Problem, Search
 from gbmap.inspection._results import need
-from gbmap.plots import BarDisplay
 
 Array = NDArray[Any]
 

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from gbmap._drawing import BarDisplay
+from gbmap._drawing.axes import shorten
 from gbmap._subject import Subject
 from gbmap.estimators import GBMAPRegressor
 from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
 from gbmap.inspection._lift import Lift, lifted_predictions, measure_lift, of_one, r2
 from gbmap.inspection._results import need, one_row, squeeze
 from gbmap.inspection._words import half_space, standard_rows
-from gbmap.plots import BarDisplay
-from gbmap.plots._axes import shorten
 
 Array = NDArray[Any]
 

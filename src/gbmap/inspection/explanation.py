@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.activation import sigmoid
+from gbmap._drawing import BarDisplay
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import one_row, rows_frame, squeeze
-from gbmap.plots import BarDisplay
 
 Array = NDArray[Any]
 

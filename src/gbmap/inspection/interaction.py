@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._drawing import HeatmapDisplay
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need, one_row, squeeze
-from gbmap.plots import HeatmapDisplay
 
 Array = NDArray[Any]
 

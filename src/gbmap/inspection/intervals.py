@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._drawing import IntervalDisplay
 from gbmap._rows.threads import single_threaded_blas
 from gbmap._subject import Subject, dense
 from gbmap.inspection._boxes import Learners, largest
 from gbmap.inspection._inputs import column_weights, example, levels, states
 from gbmap.inspection._results import need, one_row, squeeze
-from gbmap.plots.intervals import IntervalDisplay
 
 Array = NDArray[Any]
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from gbmap._core.losses import Loss
+from gbmap._drawing import BarDisplay, CurveDisplay
 from gbmap._subject import Subject
 from gbmap.inspection._results import need
 from gbmap.inspection._words import HalfSpace, standard_rows
-from gbmap.plots import BarDisplay, CurveDisplay
 
 Array = NDArray[Any]
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._drawing import BarDisplay
 from gbmap._subject import Subject
 from gbmap.inspection._patterns import describe, patterns_of, unpack
 from gbmap.inspection._results import need
 from gbmap.inspection._words import HalfSpace, standard_rows
 from gbmap.inspection.explanation import explain
-from gbmap.plots import BarDisplay
 
 Array = NDArray[Any]
 

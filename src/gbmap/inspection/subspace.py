@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbmap._drawing import CurveDisplay
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need
-from gbmap.plots import CurveDisplay
 
 Array = NDArray[Any]
 

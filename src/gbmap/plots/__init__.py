@@ -1,8 +1,24 @@
-"""Pictures: each Display takes arrays and draws them on matplotlib Axes."""
+"""Pictures of fitted models: each Display is made from arrays, or by ``from_estimator``."""
 
-from gbmap.plots.bars import BarDisplay
-from gbmap.plots.curves import CurveDisplay
-from gbmap.plots.heatmap import HeatmapDisplay
-from gbmap.plots.intervals import IntervalDisplay
+from gbmap._drawing import BarDisplay, CurveDisplay, HeatmapDisplay, IntervalDisplay
+from gbmap.plots.drift import DriftDisplay
+from gbmap.plots.embedding import EmbeddingDisplay
+from gbmap.plots.explanation import ExplanationDisplay
+from gbmap.plots.importance import ImportanceDisplay
+from gbmap.plots.loss_curve import LossCurveDisplay
+from gbmap.plots.path import PathDisplay
+from gbmap.plots.region import RegionDisplay
 
-__all__ = ["BarDisplay", "CurveDisplay", "HeatmapDisplay", "IntervalDisplay"]
+__all__ = [
+    "BarDisplay",
+    "CurveDisplay",
+    "DriftDisplay",
+    "EmbeddingDisplay",
+    "ExplanationDisplay",
+    "HeatmapDisplay",
+    "ImportanceDisplay",
+    "IntervalDisplay",
+    "LossCurveDisplay",
+    "PathDisplay",
+    "RegionDisplay",
+]

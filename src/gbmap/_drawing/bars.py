@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap.plots._axes import BLUE, VERMILLION, axes, shorten
+from gbmap._drawing.axes import BLUE, VERMILLION, axes, style, wrap
 
 Array = NDArray[Any]
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class BarDisplay:
     """Horizontal bars, the first on top; blue for positive, vermillion for negative.
 
@@ -23,6 +23,8 @@ class BarDisplay:
     names : sequence of k names
     value_label : str, default=""
         What the values are.
+    lines : int, default=1
+        The most lines that a name may take beside its bar.
 
     Attributes
     ----------
@@ -39,8 +41,9 @@ class BarDisplay:
     values: Any
     names: Any
     value_label: str = ""
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
+    lines: int = 1
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def largest(cls, values: Any, names: Any, k: int, value_label: str = "") -> Self:
@@ -61,25 +64,30 @@ class BarDisplay:
         order = np.argsort(-np.abs(values), kind="stable")[:k]
         return cls(values[order], [names[i] for i in order], value_label)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Any = None, *, bar_kwargs: dict[str, Any] | None = None) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             None makes a figure.
+        bar_kwargs : dict, default=None
+            Passed on to ``ax.barh``.
 
         Returns
         -------
         self : BarDisplay
         """
-        ax = axes(ax, (6.4, 1.2 + 0.28 * len(self.values)))
+        names = [wrap(name, 40 if self.lines == 1 else 48, self.lines) for name in self.names]
+        n_lines = max((1 + name.count("\n") for name in names), default=1)
+        ax = axes(ax, (6.4 if self.lines == 1 else 7.4, 1.2 + (0.11 + 0.17 * n_lines) * len(names)))
         position = np.arange(len(self.values))
-        ax.barh(position, self.values, color=np.where(np.asarray(self.values) >= 0, BLUE, VERMILLION))
+        color = np.where(np.asarray(self.values) >= 0, BLUE, VERMILLION)
+        ax.barh(position, self.values, **style("bar", {"color": color}, bar_kwargs))
         ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_yticks(position, [shorten(name) for name in self.names])
+        ax.set_yticks(position, names)
         ax.invert_yaxis()
-        ax.set_xlabel(self.value_label)
+        ax.set_xlabel(self.value_label, loc="right")  # below the names too, which may leave little room
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", alpha=0.3)

@@ -3,17 +3,16 @@
 import sys
 from itertools import pairwise
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import LogNorm, to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 
+from gbmap._drawing.axes import BLUE, CYCLE, GREY, VERMILLION, shorten
+from gbmap._drawing.points import scatter
 from gbmap.plots import BarDisplay, CurveDisplay, HeatmapDisplay
-from gbmap.plots._axes import BLUE, CYCLE, VERMILLION, shorten
 
-mpl.use("agg")
 LONG = "the share of households with " + "very " * 34 + "long"  # 200 characters
 ODD = ["price in $ per $100", LONG, r"a_b^c \alpha", "two\nlines", "", 7]
 DISPLAYS = {
@@ -22,12 +21,6 @@ DISPLAYS = {
     "heatmap": lambda: HeatmapDisplay(np.arange(24).reshape(4, 6) - 12.0, ODD[:4], ODD, "difference"),
 }
 EACH = pytest.mark.parametrize("kind", DISPLAYS)
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
 
 
 def texts(ax, axis):
@@ -92,6 +85,26 @@ def test_few_and_many_bars_keep_apart(n):
     assert len(display.ax_.patches) == n
 
 
+def test_names_on_several_lines_are_whole_where_one_line_cuts_them_and_do_not_overlap():
+    names = ["a sentence of seven words that goes on for some more", LONG, "short", "$a$ " * 20]
+    display = BarDisplay([1.0, 2.0, 3.0, 4.0], names, lines=3).plot()
+    display.figure_.canvas.draw()
+    labels = display.ax_.get_yticklabels()
+    assert labels[0].get_text().replace("\n", " ") == names[0]
+    assert "…" in BarDisplay([1.0], names[:1]).plot().ax_.get_yticklabels()[0].get_text()
+    assert labels[1].get_text().endswith("…")
+    assert max(label.get_text().count("\n") for label in labels) == 2
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(above.y0 >= below.y1 for above, below in pairwise(boxes))
+
+
+def test_styles_are_passed_on_by_their_short_names_too():
+    bars = BarDisplay([1.0, -1.0], ["a", "b"]).plot(bar_kwargs={"ec": "black", "height": 0.4}).ax_.patches
+    assert [bar.get_height() for bar in bars] == [0.4, 0.4]
+    assert to_rgb(bars[0].get_edgecolor()) == (0, 0, 0)
+    assert_allclose(to_rgb(bars[1].get_facecolor()), to_rgb(VERMILLION))
+
+
 def test_curves_are_the_numbers_given_however_many_there_are():
     x = np.arange(5)
     curves = {f"curve {k}": x * k for k in range(9)}
@@ -106,6 +119,8 @@ def test_curves_are_the_numbers_given_however_many_there_are():
 
 
 def test_one_curve_needs_no_legend_and_two_differ_in_colour():
+    shown = CurveDisplay([0, 1], {"_hidden": [2, 1], "b": [1, 2]}).plot().ax_.get_legend().get_texts()
+    assert [text.get_text() for text in shown] == ["_hidden", "b"]
     assert CurveDisplay([0, 1], {"loss": [2, 1]}).plot().ax_.get_legend() is None
     lines = CurveDisplay([0, 1], {"a": [2, 1], "b": [1, 2]}, lines={"c": 1.5}).plot().ax_.lines
     assert [line.get_color() for line in lines] == list(CYCLE[:3])
@@ -152,3 +167,73 @@ def test_without_matplotlib_the_extra_is_named(kind, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"matplotlib is needed.*pip install \"gbmap\[plot\]\""):
         DISPLAYS[kind]().plot()
+
+
+def drawn_points(values, given=None):
+    _, ax = plt.subplots()
+    points = np.random.default_rng(0).normal(size=(len(values), 2))
+    scatter(ax, points, np.asarray(values), "what", given)
+    return ax, points
+
+
+def test_each_class_has_its_points_a_name_and_a_look_of_its_own():
+    values = np.random.default_rng(1).permutation(np.repeat(np.arange(11), 5)).astype(object)
+    ax, points = drawn_points(values)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [str(k) for k in range(11)]
+    for name, drawn in enumerate(ax.collections):
+        assert_array_equal(drawn.get_offsets(), points[values == name])
+    looks = {(tuple(d.get_facecolor()[0]), d.get_paths()[0].vertices.tobytes()) for d in ax.collections}
+    assert len(looks) == 11
+
+
+def test_the_rarest_of_many_classes_share_one_grey_entry():
+    values = np.array([f"class {k:02}" for k in range(30) for _ in range(k + 1)], dtype=object)
+    ax, _ = drawn_points(values)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == [*(f"class {k}" for k in range(19, 30)), "others"]
+    assert len(ax.collections[-1].get_offsets()) == sum(range(1, 20))
+    assert_allclose(to_rgb(ax.collections[-1].get_facecolor()[0]), to_rgb(GREY))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.datetime64("NaT")])
+def test_missing_classes_come_last_and_underscores_and_dollars_stay(missing):
+    ax, _ = drawn_points(np.array(["b", missing, "_a", "$c$", True, "two\nlines"], dtype=object))
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["True", r"\$c\$", "_a", "b", "two lines", "missing"]
+    ax.figure.canvas.draw()
+
+
+def test_numbers_get_a_colour_bar_whose_ends_gather_outliers():
+    values = np.append(np.linspace(0, 1, 200), [1000.0, -1000.0])
+    ax, _ = drawn_points(values)
+    (drawn,) = ax.collections
+    assert_array_equal(drawn.get_array(), values)
+    low, high = drawn.get_clim()
+    assert 0 < low < 0.05
+    assert 0.95 < high < 1
+    assert drawn.colorbar.extend == "both"
+    assert drawn.colorbar.ax.get_ylabel() == "what"
+
+
+def test_missing_numbers_are_grey_and_said():
+    values = np.array([1.0, np.nan, 3.0, np.inf])
+    ax, points = drawn_points(values)
+    grey, coloured = ax.collections
+    assert_array_equal(grey.get_offsets(), points[[1, 3]])
+    assert_array_equal(coloured.get_offsets(), points[[0, 2]])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing"]
+    assert len(drawn_points([np.nan, np.nan])[0].collections) == 1
+
+
+@pytest.mark.parametrize("values", [np.arange(5.0), np.array(list("ababa"), dtype=object)])
+@pytest.mark.parametrize("name", ["c", "color"])
+def test_a_colour_of_the_users_replaces_all_others(values, name):
+    ax, _ = drawn_points(values, {name: "red", "s": 3, "lw": 1})
+    assert all((drawn.get_facecolor() == [[1, 0, 0, 0.8]]).all() for drawn in ax.collections)
+    assert all(drawn.get_sizes() == [3] and drawn.get_linewidth() == [1] for drawn in ax.collections)
+
+
+def test_a_norm_of_the_users_replaces_the_limits():
+    ax, _ = drawn_points(np.arange(1.0, 100.0), {"norm": LogNorm(1, 10), "cmap": "cividis"})
+    assert ax.collections[0].get_clim() == (1, 10)
+    assert ax.collections[0].colorbar.extend == "max"

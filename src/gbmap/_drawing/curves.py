@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any, Self
 
-from gbmap.plots._axes import CYCLE, axes, shorten
+from gbmap._drawing.axes import CYCLE, axes, legend, shorten
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class CurveDisplay:
     """One or several curves over the same points.
 
@@ -39,8 +39,8 @@ class CurveDisplay:
     x_label: str = ""
     y_label: str = ""
     lines: dict[str, float] | None = None
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -60,8 +60,9 @@ class CurveDisplay:
             ax.plot(self.x, y, "o-", color=color, markersize=4, label=shorten(name))
         for (name, level), color in zip((self.lines or {}).items(), colors):
             ax.axhline(level, color=color, linestyle="--", label=shorten(name))
-        if len(self.curves) + len(self.lines or {}) > 1:
-            ax.legend(frameon=False)
+        n_lines = len(self.curves) + len(self.lines or {})
+        if n_lines > 1:
+            legend(ax, ((line, line.get_label()) for line in ax.lines[-n_lines:]))
         ax.set(xlabel=self.x_label, ylabel=self.y_label)
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.3)

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from gbmap.plots._axes import axes, shorten
+from gbmap._drawing.axes import axes, shorten
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class HeatmapDisplay:
     """A table as colours, blue for positive, red for negative, white for zero.
 
@@ -37,8 +37,8 @@ class HeatmapDisplay:
     row_names: Any
     column_names: Any
     value_label: str = ""
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.

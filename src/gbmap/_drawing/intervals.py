@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap.plots._axes import BLUE, GREY, VERMILLION, axes, shorten
+from gbmap._drawing.axes import BLUE, GREY, VERMILLION, axes, shorten
 
 Array = NDArray[Any]
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class IntervalDisplay:
     """Horizontal intervals, the first on top; blue above zero, vermillion below, grey if they cross it.
 
@@ -44,8 +44,8 @@ class IntervalDisplay:
     names: Any
     value_label: str = ""
     show_zero: bool = True
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def largest(cls, lower: Any, upper: Any, names: Any, k: int, value_label: str = "") -> Self:
@@ -93,7 +93,7 @@ class IntervalDisplay:
             ax.scatter(place[which], position[which], s=60, marker=marker, color=color[which], zorder=3)
         ax.set_yticks(position, [shorten(name) for name in self.names])
         ax.set_ylim(len(lower) - 0.5, -0.5)
-        ax.set_xlabel(self.value_label)
+        ax.set_xlabel(self.value_label, loc="right")  # below the names too, which may leave little room
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", alpha=0.3)

@@ -1,0 +1,67 @@
+"""What the pictures ask of a model: the name of an output, some of the rows, the rows' own values."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from gbmap._drawing.axes import shorten
+from gbmap._drawing.points import is_missing
+from gbmap._subject import Subject, dense
+
+Array = NDArray[Any]
+
+
+def output_label(subject: Subject, output: int) -> str:
+    """Return what h = f - f_0 of an output is: "prediction", or "log-odds of" a class."""
+    model: Any = subject.model
+    classes = getattr(model, "classes_", None)
+    if classes is not None:
+        known = model._make_loss().log_odds_per_score is not None
+        name = shorten(classes[output + (len(classes) == 2)], 24)
+        what = f"{'log-odds' if known else 'score'} of {name}"
+    else:
+        what = "prediction" if subject.ensemble.n_outputs == 1 else f"prediction of target {output}"
+    return what if model.init_ is None else f"{what}, less that of init"
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """Return a number of things that the user asks for, or say what it must be."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def sampled_rows(n_rows: int, max_rows: int, random_state: int) -> Array:
+    """Return the positions of all rows, or of so many drawn at random, in order."""
+    if n_rows <= max_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
+
+
+def take_row(X: Any, row: Any, name: str) -> Any:
+    """Return one row of X as a table, or say which there are."""
+    n_rows = _num_samples(X)
+    if not isinstance(row, Integral) or not -n_rows <= row < n_rows:
+        raise ValueError(f"{name} must be the position of a row of X, from 0 to {n_rows - 1}, got {row!r}.")
+    return _safe_indexing(X, [int(row) % n_rows])
+
+
+def values_of(subject: Subject, row: Any) -> list[Any]:
+    """Return the values of a table of one row, in the order of the subject's columns."""
+    if hasattr(row, "columns"):
+        values = {name: np.asarray(row[name])[0] for name in row.columns}
+        return [values[name] for name in subject.feature_names]
+    return list((dense(row) if hasattr(row, "toarray") else np.asarray(row))[0])
+
+
+def written(value: Any) -> str:
+    """Return a value in a few characters."""
+    if is_missing(value):
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,0 +1,79 @@
+"""What a map is coloured by: the target, the prediction, the loss, a column, or values of the user's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from gbmap._drawing.points import is_missing
+from gbmap._subject import Subject, dense
+
+Array = NDArray[Any]
+
+
+def color_of(
+    subject: Subject, model: Any, X: Any, y: Any, color: Any, output: Any, rows: Array
+) -> tuple[Array, str]:
+    """Return what to colour some of the rows by, and its name; classes as an array of objects."""
+    if color is None:
+        color = "prediction" if y is None else "target"
+    if not isinstance(color, str) and np.ndim(color) == 1:
+        return _values(color, _num_samples(X), rows), getattr(color, "name", None) or ""
+    if not isinstance(color, str) or color not in ("target", "prediction", "loss"):
+        return _column(subject, X, color, rows), str(color)
+    if color != "prediction" and y is None:
+        raise ValueError(f"color={color!r} needs y.")
+    some = _safe_indexing(X, rows)
+    if color == "prediction":
+        return _of_output(subject, model.predict(some), output), "prediction"
+    targets = _safe_indexing(y, rows)
+    if color == "target":
+        return _of_output(subject, np.asarray(targets), output), "target"
+    losses = subject.row_losses(subject.read_targets(targets, len(rows)), subject.full_score(some))
+    return losses.mean(axis=1) if output is None else losses[:, subject.output_index(output)], "loss"
+
+
+def _values(color: Any, n_rows: int, rows: Array) -> Array:
+    values = np.asarray(color)
+    if len(values) != n_rows:
+        raise ValueError(f"color must have as many values as X has rows, {n_rows}, got {len(values)}.")
+    return values[rows]
+
+
+def _column(subject: Subject, X: Any, column: Any, rows: Array) -> Array:
+    """Return the values of a column by its name, or its position."""
+    if hasattr(X, "columns") and column in list(X.columns):
+        return _numbers_if_all(np.asarray(X[column])[rows])
+    position = subject.feature_index(column, "color")
+    values = _safe_indexing(X, rows)
+    if hasattr(X, "columns"):
+        return _numbers_if_all(np.asarray(values[subject.feature_names[position]]))
+    return (
+        dense(values[:, [position]])[:, 0] if hasattr(values, "toarray") else np.asarray(values)[:, position]
+    )
+
+
+def _numbers_if_all(values: Array) -> Array:
+    """Return a column of objects as numbers if all that it holds are, but for missing ones."""
+    missing = np.array([is_missing(value) for value in values])
+    if values.dtype != object or not all(isinstance(value, int | float) for value in values[~missing]):
+        return values
+    return np.where(missing, np.nan, np.where(missing, 0, values).astype(np.float64))
+
+
+def _of_output(subject: Subject, values: Array, output: Any) -> Array:
+    """Return targets or predictions as one column; classes as objects, not to pass for numbers."""
+    if hasattr(subject.model, "classes_"):
+        return values.reshape(-1).astype(object)
+    if values.ndim == 1:
+        return values
+    if output is None and values.shape[1] > 1:
+        raise ValueError(
+            f"output must be given to colour by one of {values.shape[1]} targets, one of "
+            f"{list(range(values.shape[1]))}; or pass the values to colour by."
+        )
+    return values[:, subject.output_index(output) if values.shape[1] > 1 else 0]

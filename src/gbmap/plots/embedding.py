@@ -1,0 +1,208 @@
+"""EmbeddingDisplay: the map of rows that a model makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from gbmap._drawing.axes import GREY, axes, shorten
+from gbmap._drawing.points import scatter
+from gbmap._subject import Subject
+from gbmap.plots._asked import check_count, sampled_rows
+from gbmap.plots._colors import color_of
+from gbmap.plots._explained import explained_shares
+
+Array = NDArray[Any]
+
+
+@dataclass(repr=False, eq=False)
+class EmbeddingDisplay:
+    """Rows as points of a map, coloured by numbers or by classes.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n, 2) or (n, 1)
+        One coordinate alone is drawn from left to right, rows spread at random up and down.
+    color : array of shape (n,), default=None
+        Numbers get a colour bar, on which the outer 2 % on each side share a colour. Anything else is a
+        class with a colour and a shape; beyond 12 of them the rarest share one.
+    axis_labels : sequence of one or two str, default=("", "")
+    color_label : str, default=""
+    n_rows : int, default=None
+        Of how many rows these are a sample.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Once drawn.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from gbmap import GBMAPClassifier
+    >>> from gbmap.plots import EmbeddingDisplay
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = GBMAPClassifier(n_components=2, random_state=0).fit(X, y)
+    >>> display = EmbeddingDisplay.from_estimator(model, X, y, components="pca")
+    >>> display.coordinates.shape, [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ((150, 2), ['0', '1', '2'])
+    >>> plt.close(display.figure_)
+    """
+
+    coordinates: Any
+    color: Any = None
+    axis_labels: Any = ("", "")
+    color_label: str = ""
+    n_rows: int | None = None
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        components: Any = None,
+        color: Any = None,
+        output: Any = None,
+        max_rows: int = 5000,
+        random_state: int = 0,
+        ax: Any = None,
+        scatter_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw rows by two coordinates of their embedding.
+
+        Parameters
+        ----------
+        model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+            Fitted.
+        X : array-like or frame of shape (n, p)
+        y : array-like of shape (n,) or (n, n_targets), default=None
+            Targets or classes. With them, axes tell the share of the loss that their coordinate explains.
+        components : tuple of one or two int, or "pca", default=None
+            The coordinates to draw, by their position in ``transform(X)``; or the first two principal
+            components of all of them. None is the first two, or the only one.
+        color : {"target", "prediction", "loss"}, column of X, or array-like of shape (n,), default=None
+            None is "target" if y is given, else "prediction". For a column with the name of one of
+            these, pass its values.
+        output : default=None
+            The class, or the number of the target, whose coordinates count, and whose loss; with several
+            targets also the one to colour by.
+        max_rows : int, default=5000
+            The most rows to draw. More are sampled at random, which the picture tells.
+        random_state : int, default=0
+            Seeds that sample.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        scatter_kwargs : dict, default=None
+            Passed on to ``ax.scatter``.
+
+        Returns
+        -------
+        display : EmbeddingDisplay
+        """
+        subject = Subject.of(model)
+        n_rows = _num_samples(X)
+        rows = sampled_rows(n_rows, check_count("max_rows", max_rows), random_state)
+        values, label = color_of(subject, model, X, y, color, output, rows)
+        X = _safe_indexing(X, rows)
+        y = None if y is None else _safe_indexing(y, rows)
+        coordinates, labels = _chosen(subject, X, y, components, output)
+        display = cls(coordinates, values, labels, label, n_rows)
+        return display.plot(ax, scatter_kwargs=scatter_kwargs)
+
+    def plot(self, ax: Any = None, *, scatter_kwargs: dict[str, Any] | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+        scatter_kwargs : dict, default=None
+            Passed on to ``ax.scatter``.
+
+        Returns
+        -------
+        self : EmbeddingDisplay
+        """
+        points = np.asarray(self.coordinates, dtype=np.float64)
+        ax = axes(ax, (6.4, 4.8 if points.shape[1] == 2 else 2.4))
+        if points.shape[1] == 1:
+            points = np.column_stack([points, np.random.default_rng(0).uniform(size=len(points))])
+            ax.set(yticks=[], ylim=(-0.1, 1.1))
+            ax.spines["left"].set_visible(False)
+        else:
+            ax.set_ylabel(self.axis_labels[1])
+        scatter(
+            ax,
+            points,
+            None if self.color is None else np.asarray(self.color),
+            self.color_label,
+            scatter_kwargs,
+        )
+        ax.set_xlabel(self.axis_labels[0])
+        if self.n_rows is not None and self.n_rows > len(points):
+            ax.set_title(
+                f"{len(points):,} of {self.n_rows:,} rows", loc="right", fontsize="small", color=GREY
+            )
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _chosen(subject: Subject, X: Any, y: Any, components: Any, output: Any) -> tuple[Array, list[str]]:
+    """Return the coordinates to draw, with their labels."""
+    mine = np.arange(len(subject.ensemble))
+    if output is not None:
+        mine = np.flatnonzero(subject.ensemble.outputs == subject.output_index(output))
+    if isinstance(components, str) and components == "pca":
+        return _principal(subject, X, mine)
+    chosen = _check_components(components, mine)
+    learners = subject.ensemble[chosen]
+    coordinates = subject.map(learners.embed, subject.read(X), len(chosen))
+    shares = None if y is None else explained_shares(subject, X, y)
+    return coordinates, [_label(subject, int(j), shares) for j in chosen]
+
+
+def _principal(subject: Subject, X: Any, mine: Array) -> tuple[Array, list[str]]:
+    phi = subject.map(subject.ensemble[mine].embed, subject.read(X), len(mine))
+    if len(phi) < 2:
+        raise ValueError('components="pca" needs at least two rows, got one.')
+    with np.errstate(invalid="ignore"):  # of a map where all rows are one point
+        pca = PCA(min(2, phi.shape[1])).fit(phi)
+    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    labels = [
+        f"principal component {j + 1}, {round(100 * share)} % of the variance"
+        for j, share in enumerate(shares)
+    ]
+    return pca.transform(phi), labels
+
+
+def _check_components(components: Any, mine: Array) -> Array:
+    if components is None:
+        return mine[:2]
+    known = isinstance(components, (tuple, list)) and 1 <= len(components) <= 2
+    if not known or not all(isinstance(j, Integral) and j in mine for j in components):
+        shown = f"from 0 to {mine[-1]}" if len(mine) == mine[-1] + 1 else f"of {mine.tolist()}"
+        raise ValueError(f'components must be "pca", or one or two positions {shown}, got {components!r}.')
+    return np.asarray(components)
+
+
+def _label(subject: Subject, j: int, shares: Array | None) -> str:
+    names = subject.output_names
+    text = (
+        f"coordinate {j}"
+        if names is None
+        else f"coordinate {j}, of {shorten(names[subject.ensemble.outputs[j]], 20)}"
+    )
+    return text if shares is None else f"{text}, explains {round(100 * shares[j])} % of the loss"

@@ -1,0 +1,207 @@
+"""PathDisplay: the prediction along the straight line between two rows, with bounds that are proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._drawing.axes import BLUE, SKY, axes, legend, shorten, style
+from gbmap._subject import Subject, dense
+from gbmap.distances import embedding_distances, path_distances
+from gbmap.plots._asked import check_count, output_label, take_row, written
+
+Array = NDArray[Any]
+
+_POINTS_A_PIECE = 50
+
+
+@dataclass(repr=False, eq=False)
+class PathDisplay:
+    """h = f - f_0 along a segment, with the range that its value and slope at some knots leave it.
+
+    Parameters
+    ----------
+    positions : array of shape (n,)
+        Places on the segment, from 0 to 1.
+    values, lower, upper : arrays of shape (n,)
+        h there, and its bounds.
+    knots, knot_values : arrays of shape (k,)
+        The places from which the bounds follow, and h there.
+    path_distance, path_bound : float, default=None
+        The path distance between the ends, from below, and the most by which it may be larger.
+    embedding_distance : float, default=None
+    ends : tuple of two names, default=("start", "end")
+    value_label : str, default="prediction"
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Once drawn.
+
+    Notes
+    -----
+    Along a segment each learner is convex or concave, so that the slope of h is a rising plus a falling
+    function. On a piece [u, v] it lies between rising(u) + falling(v) and rising(v) + falling(u), which
+    bounds h from both ends.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.plots import PathDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GBMAPRegressor(n_components=4, random_state=0).fit(X, y)
+    >>> display = PathDisplay.from_estimator(model, X, rows=(0, 1), n_pieces=4)
+    >>> inside = (display.lower <= display.values + 1e-9) & (display.values <= display.upper + 1e-9)
+    >>> bool(inside.all())
+    True
+    >>> plt.close(display.figure_)
+    """
+
+    positions: Any
+    values: Any
+    lower: Any
+    upper: Any
+    knots: Any
+    knot_values: Any
+    path_distance: float | None = None
+    path_bound: float | None = None
+    embedding_distance: float | None = None
+    ends: tuple[Any, Any] = ("start", "end")
+    value_label: str = "prediction"
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        rows: tuple[int, int] = (0, 1),
+        output: Any = None,
+        n_pieces: int = 4,
+        ax: Any = None,
+        line_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw h = f - f_0 between two rows.
+
+        Parameters
+        ----------
+        model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+            Fitted. Through a pipeline the line is straight in the inputs of the GBMAP.
+        X : array-like or frame of shape (n, p)
+        rows : tuple of two int, default=(0, 1)
+            The positions of the rows in X.
+        output : default=None
+            The class, or the number of the target, if the model has several outputs.
+        n_pieces : int, default=4
+            The bounds follow from the value and the slope at the ends of so many pieces.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        line_kwargs : dict, default=None
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        display : PathDisplay
+        """
+        n_pieces = check_count("n_pieces", n_pieces)
+        pair = _two_rows(X, rows)
+        subject = Subject.of(model)
+        k = subject.output_index(output)
+        learners = subject.ensemble[k :: subject.ensemble.n_outputs]
+        start, end = dense(subject.read(pair))
+        distance, bound = path_distances(model, pair, return_bound=True, output=output)
+        display = cls(
+            **_along(learners, start, end, n_pieces),
+            path_distance=float(distance[0, 1]),
+            path_bound=float(bound[0, 1]),
+            embedding_distance=float(embedding_distances(model, pair, output=output)[0, 1]),
+            ends=(f"row {rows[0]}", f"row {rows[1]}"),
+            value_label=output_label(subject, k),
+        )
+        return display.plot(ax, line_kwargs=line_kwargs)
+
+    def plot(self, ax: Any = None, *, line_kwargs: dict[str, Any] | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+        line_kwargs : dict, default=None
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        self : PathDisplay
+        """
+        ax = axes(ax, (6.4, 4.2))
+        band = ax.fill_between(self.positions, self.lower, self.upper, color=SKY, alpha=0.4, linewidth=0)
+        (line,) = ax.plot(self.positions, self.values, **style("line", {"color": BLUE}, line_kwargs))
+        (dots,) = ax.plot(self.knots, self.knot_values, "o", color=line.get_color(), markersize=5)
+        legend(
+            ax,
+            [
+                (line, self.value_label),
+                (dots, f"at {len(self.knots)} points"),
+                (band, "proven from these points"),
+            ],
+        )
+        first, last = (shorten(end, 20) for end in self.ends)
+        ax.set_xticks([0, 0.25, 0.5, 0.75, 1], [first, "", "half-way", "", last])
+        ax.set(xlim=(-0.02, 1.02), ylabel=self.value_label)
+        ax.set_title(self._distances(), fontsize="medium")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.3)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _distances(self) -> str:
+        if self.path_distance is None or self.embedding_distance is None:
+            return ""
+        difference = written(abs(float(self.values[-1] - self.values[0])))
+        path, embedding = written(self.path_distance), written(self.embedding_distance)
+        return " \N{LESS-THAN OR EQUAL TO} ".join(
+            [f"difference {difference}", f"path distance {path}", f"embedding distance {embedding}"]
+        )
+
+
+def _two_rows(X: Any, rows: Any) -> Any:
+    """Return two rows of X as a table."""
+    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+        raise ValueError(f"rows must be the positions of two rows of X, got {rows!r}.")
+    for row in rows:
+        take_row(X, row, "each of rows")
+    return _safe_indexing(X, [row % _num_samples(X) for row in rows])
+
+
+def _along(learners: Ensemble, start: Array, end: Array, n_pieces: int) -> dict[str, Array]:
+    """Return h of one output on a segment, and its bounds from knots at equal distances."""
+    knots = np.linspace(0, 1, n_pieces + 1)
+    points = start + knots[:, None] * (end - start)
+    h = learners.embed(points).sum(axis=1)
+    slopes = learners.slopes(points) * (learners.weights @ (end - start))
+    rising, falling = slopes[:, learners.signs > 0].sum(axis=1), slopes[:, learners.signs < 0].sum(axis=1)
+    least, most = rising[:-1] + falling[1:], rising[1:] + falling[:-1]
+
+    positions = np.unique(np.append(np.linspace(0, 1, n_pieces * _POINTS_A_PIECE + 1), knots))
+    piece = np.clip(np.searchsorted(knots, positions, side="right") - 1, 0, n_pieces - 1)
+    after, before = positions - knots[piece], knots[piece + 1] - positions
+    first, last = h[piece], h[piece + 1]
+    return {
+        "positions": positions,
+        "values": learners.embed(start + positions[:, None] * (end - start)).sum(axis=1),
+        "lower": np.maximum(first + least[piece] * after, last - most[piece] * before),
+        "upper": np.minimum(first + most[piece] * after, last - least[piece] * before),
+        "knots": knots,
+        "knot_values": h,
+    }
