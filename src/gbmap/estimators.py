@@ -20,6 +20,7 @@ from gbmap._base import BaseGBMAP
 from gbmap._core import losses
 from gbmap._core.activation import softplus
 from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
+from gbmap._rows.dask import is_collection
 
 Array = NDArray[Any]
 
@@ -197,7 +198,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         -------
         y : array of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._shaped(self._scores(X))
+        return self._lazily("predict", X) if is_collection(X) else self._shaped(self._scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
@@ -228,7 +229,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
             warnings.warn(
                 f"{name} of shape (n_samples, 1) is taken as one target; pass {name}.ravel() instead.",
                 DataConversionWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
             y = y[:, 0]
         xp = namespace(y)
@@ -416,6 +417,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         -------
         score : array of shape (n_samples,) or (n_samples, n_classes)
         """
+        if is_collection(X):
+            return self._lazily("decision_function", X)
         score = self._scores(X)
         return score[:, 0] if len(self.classes_) == 2 else score
 
@@ -430,7 +433,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         -------
         y : array of shape (n_samples,)
         """
-        return self._decide(self._scores(X))
+        return self._lazily("predict", X) if is_collection(X) else self._decide(self._scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
@@ -449,7 +452,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     def _decide(self, score: Array) -> Array:
         xp = namespace(score)
         two = len(self.classes_) == 2
-        winner = xp.astype(score[:, 0] > 0, xp.int64) if two else xp.argmax(score, axis=1)
+        winner = xp.astype(score[:, 0] > 0, xp.int32) if two else xp.argmax(score, axis=1)
         return _labels(self.classes_, winner)
 
     @available_if(lambda self: self._make_loss().log_odds_per_score is not None)  # type: ignore[untyped-decorator]
@@ -467,6 +470,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         p : array of shape (n_samples, n_classes)
             Rows sum to one.
         """
+        if is_collection(X):
+            return self._lazily("predict_proba", X)
         return self._probabilities(self._scores(X))
 
     def _probabilities(self, score: Array) -> Array:
@@ -524,18 +529,22 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         if self.class_weight is None:
             return weight
         y = to_numpy(y)
+        of_row: Array = self._weight_of_classes(y, weight)[np.searchsorted(self.classes_, y)]
+        return of_row if weight is None else of_row * weight
+
+    def _weight_of_classes(self, y: Array, weight: Array | None) -> Array:
+        """Return a factor for each class, given labels and their weights, or each label and its total."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            of_class = compute_class_weight(
+            of_class: Array = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=y, sample_weight=weight
             )
         of_class[np.isinf(of_class)] = 0.0  # "balanced" for a class whose rows weigh next to nothing
-        of_row: Array = of_class[np.searchsorted(self.classes_, y)]
-        total = of_row if weight is None else of_row * weight
-        if not (of_class >= 0).all() or not total.any():
+        share = 1.0 if weight is None else weight
+        if not (of_class >= 0).all() or not (of_class[np.searchsorted(self.classes_, y)] * share).any():
             raise ValueError(
                 f"class_weight must be non-negative and leave some row a weight, got {self.class_weight!r}."
             )
-        return total
+        return of_class
 
     def _strata(self, y: Array) -> Array | None:
         return y

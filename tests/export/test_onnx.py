@@ -2,11 +2,9 @@
 
 import importlib
 import json
-import re
 import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -535,10 +533,3 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r'onnx is needed for this; pip install "gbmap\[onnx\]"'):
         importlib.import_module("gbmap.onnx")
-
-
-def test_the_code_of_the_guide_runs():
-    pytest.importorskip("pandas")
-    text = (Path(__file__).parents[2] / "docs" / "exporting.md").read_text()
-    guide = re.search(r"^## ONNX$(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE).group(1)
-    exec("\n".join(re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL)), {"__name__": "guide"})

@@ -908,8 +908,3 @@ def test_infinite_parameters_are_refused(field):
     model.ensemble_ = replace(model.ensemble_, **{field: changed})
     with pytest.raises(ValueError, match="finite numbers only"):
         to_sql(model, "t")
-
-
-def test_the_code_of_the_guide_runs():
-    text = (ROOT / "docs" / "exporting-sql.md").read_text()
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)), {"__name__": "guide"})

@@ -445,3 +445,9 @@ def test_extremes_together_give_a_sound_model_or_a_clear_error(case):
             assert re.search("|".join(CLEAR), refusal), refusal
         else:
             assert_sound(model, X)
+
+
+def test_a_row_that_a_sample_did_not_hold_cannot_end_an_exponential_fit():
+    X, y = ordinary(30_000)
+    curve = GBMAPClassifier(4, loss="exponential", random_state=0).fit(X, y > np.median(y)).loss_curve_
+    assert (np.diff(curve) < -1e-3).all()

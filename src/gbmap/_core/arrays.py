@@ -10,39 +10,54 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+JAX = ("jax", "jaxlib")
+_BY_COMPAT = ("cupy", "torch")  # whose functions array-api-compat brings to the array API
+
 
 def is_foreign(array: Any) -> bool:
     """Return whether this is an array of another library than NumPy: CuPy, JAX, PyTorch and the like."""
     if isinstance(array, np.ndarray | np.generic):
         return False
-    return hasattr(array, "__array_namespace__") or type(array).__module__.partition(".")[0] == "torch"
+    return hasattr(array, "__array_namespace__") or library_of(array) in _BY_COMPAT
 
 
 def namespace(array: Any) -> Any:
     """Return the functions of an array's library, by their names in the array API."""
     if not is_foreign(array):
         return np
-    if hasattr(array, "__array_namespace__"):
+    if library_of(array) not in _BY_COMPAT:
         return array.__array_namespace__()
     try:
         import array_api_compat
     except ImportError as error:
-        raise ImportError('PyTorch tensors need array-api-compat; pip install "gbmap[device]".') from error
+        raise ImportError(
+            'Arrays of PyTorch and CuPy need array-api-compat; pip install "gbmap[device]".'
+        ) from error
     return array_api_compat.array_namespace(array)
+
+
+def library_of(array: Any) -> str:
+    """Return the name of the package that an array comes from."""
+    return type(array).__module__.partition(".")[0]
 
 
 def native(array: Any, name: str) -> Any:
     """Return a library's own function of that name, or None: one call to a device instead of many."""
-    library = type(array).__module__.partition(".")[0]
+    library = library_of(array)
     if library == "torch":
         from torch.nn import functional
 
         # By default softplus is linear from 20 on, which is too early for float64.
         return partial(functional.softplus, threshold=50.0) if name == "softplus" else functional.sigmoid
-    if library in ("jax", "jaxlib"):
+    if library in JAX:
         import jax
 
         return getattr(jax.nn, name)
+    if library == "cupy":
+        import cupy
+        from cupyx.scipy.special import expit
+
+        return partial(cupy.logaddexp, 0.0) if name == "softplus" else expit
     return None
 
 
@@ -55,16 +70,15 @@ def beside(array: Array, other: Any, dtype: Any = None) -> Any:
 
 
 def wide(array: Any) -> Any:
-    """Return float64 of an array's library, or the widest type that its device has."""
+    """Return float64 of an array's library, or float32 if it has no other, as JAX by default."""
     if not is_foreign(array):
         return np.float64
-    return _wide(namespace(array), array.device)
+    return _wide(namespace(array))
 
 
 @lru_cache
-def _wide(xp: Any, device: Any) -> Any:
-    types = xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
-    return types.get("float64", xp.float32)
+def _wide(xp: Any) -> Any:
+    return xp.__array_namespace_info__().dtypes(kind="real floating").get("float64", xp.float32)
 
 
 def to_numpy(array: Any) -> Array:

@@ -28,8 +28,8 @@ _SAMPLING_ERROR = 0.02
 # The share of its mean diagonal that is added to the Gauss-Newton matrix: it is singular for
 # collinear columns, and far from the true curvature where residuals are large.
 _DAMPING = 1e-2
-# What a point at which the objective overflows counts as, in values at the start. From much larger ones the
-# line search would turn back to where it came from.
+# What a point at which the objective overflows, or is larger, counts as, in values at the start. From much
+# larger ones the line search would turn back to where it came from.
 _TOO_FAR = 1e3
 
 
@@ -168,14 +168,15 @@ class _Problem:
             return Solution(start, sign, np.inf, n_iter=0, n_evaluations=1, converged=True)
         # The first step of L-BFGS-B has length one. In units of the gradient that is Newton's step.
         step = float(np.linalg.norm(first[1])) or 1.0
+        too_far = _TOO_FAR * max(abs(first[0]), self.unit)
         n_evaluations = 0
 
         def evaluate(u: Array) -> tuple[float, Array]:
             nonlocal n_evaluations
             n_evaluations += 1
             asked = first if n_evaluations == 1 else ask(variables.theta(u * step))
-            if not _is_finite(asked):  # a step so far that numbers overflow is one to be taken back
-                asked = _TOO_FAR * max(abs(first[0]), self.unit), np.zeros(len(u))
+            if not _is_finite(asked) or asked[0] > too_far:
+                asked = too_far, np.zeros(len(u))
             value, gradient = asked
             return value / self.unit, gradient * (step / self.unit)
 

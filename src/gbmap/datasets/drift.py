@@ -33,6 +33,16 @@ class DriftSplit:
     feature : column name or int
         The column that the rows were cut by: its name in a frame, its index in an array. Models are to be
         fitted without it.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.datasets import drift_split
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> split = drift_split(X, y, GBMAPRegressor(n_components=2), feature="bmi", random_state=0)
+    >>> bool(X["bmi"].iloc[split.train].max() <= X["bmi"].iloc[split.shifted].min())
+    True
     """
 
     train: NDArray[np.intp]
