@@ -448,6 +448,8 @@ def test_extremes_together_give_a_sound_model_or_a_clear_error(case):
 
 
 def test_a_row_that_a_sample_did_not_hold_cannot_end_an_exponential_fit():
-    X, y = ordinary(30_000)
-    curve = GBMAPClassifier(4, loss="exponential", random_state=0).fit(X, y > np.median(y)).loss_curve_
-    assert (np.diff(curve) < -1e-3).all()
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((30_000, 6)), rng.standard_normal(6)
+    y = np.abs(X[:, 0]) + np.tanh(X @ w) + 0.1 * rng.standard_normal(30_000)
+    curve = GBMAPClassifier(3, loss="exponential", random_state=0).fit(X, y > np.median(y)).loss_curve_
+    assert (np.diff(curve) < -0.01).all()
