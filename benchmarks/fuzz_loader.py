@@ -8,21 +8,17 @@ time for an input ends the run with a file that repeats it. The seeds are in ``t
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import os
 import random
-import shutil
 import struct
-import sys
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.fuzzing import AnyBytes, fuzz
 
 CORPUS = Path(__file__).parents[1] / "tests" / "files" / "corpus"
 PREFIX = struct.Struct("<8sIQ")
@@ -50,7 +46,7 @@ def body_of(file: bytes) -> bytes:
     return file[PREFIX.size : start].rstrip() + b"\n\n" + file[start:-32]
 
 
-def mutate(body: bytes, most: int, seed: int, any_bytes: Callable[[bytes, int], bytes]) -> bytes:
+def mutate(body: bytes, most: int, seed: int, any_bytes: AnyBytes) -> bytes:
     """Change one place of the header as JSON; every third time, or if it is none, any bytes."""
     rng = random.Random(seed)
     header, _, arrays = body.partition(b"\n\n")
@@ -80,11 +76,12 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(tree[key])
 
 
-def use(body: bytes, path: Path) -> None:
+def use(body: bytes, folder: Path) -> None:
     """Load a file, and predict if that works; every way to fail but a clean one is an exception."""
     import gbmap
     from gbmap.persistence import ModelFileError
 
+    path = folder / "model.gbmap"
     path.write_bytes(file_of(body))
     try:
         model = gbmap.load(path)
@@ -98,35 +95,15 @@ def use(body: bytes, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fuzz for so many seconds."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz_loader", description=__doc__)
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", action="store_true", help="add what reached new code to the corpus")
-    options = parser.parse_args(arguments)
-    try:
-        import atheris
-    except ImportError as error:
-        raise SystemExit("fuzzing needs atheris: pip install atheris") from error
-    warnings.simplefilter("ignore")
-    with atheris.instrument_imports(include=["gbmap._files", "gbmap.persistence", "json"]):
-        import gbmap.persistence  # noqa: F401
-    folder = Path(tempfile.mkdtemp(prefix="gbmap-fuzz-"))
-    inputs = CORPUS if options.keep else Path(shutil.copytree(CORPUS, folder / "inputs"))
-    path = folder / "model.gbmap"
-    limits = [
-        f"-max_total_time={options.seconds}",
-        "-timeout=10",
-        "-rss_limit_mb=1000",
-        "-malloc_limit_mb=300",
-    ]
-    flags = [*limits, f"-seed={options.seed}", "-max_len=20000", f"-artifact_prefix={folder}{os.sep}"]
-    atheris.Setup(
-        [sys.argv[0], str(inputs), *flags],
-        lambda body: use(body, path),
-        custom_mutator=lambda body, most, seed: mutate(body, most, seed, atheris.Mutate),
+    fuzz(
+        "fuzz_loader",
+        __doc__,
+        CORPUS,
+        watched=["gbmap._files", "gbmap.persistence", "json"],
+        use=use,
+        mutate=mutate,
+        arguments=arguments,
     )
-    print(f"inputs that failed are kept in {folder}", flush=True)
-    atheris.Fuzz()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV
 
 ESTIMATORS = [
     GBMAPRegressor(),
@@ -14,6 +14,8 @@ ESTIMATORS = [
     GBMAPClassifier(loss="exponential"),
     GBMAPClassifier(loss="hinge"),
     GBMAPClassifier(refine=False, standardize=False),
+    GBMAPRegressorCV(4, betas=[5.0], l2_regularizations=[1e-3], cv=2),
+    GBMAPClassifierCV(4, betas=[5.0], l2_regularizations=[1e-3], cv=2),
 ]
 
 

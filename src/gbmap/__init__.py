@@ -1,17 +1,51 @@
 """Gradient Boosting Mapping: a prediction, a supervised map, a distance and an alarm in one model."""
 
-from gbmap.distances import embedding_distances, path_distances
-from gbmap.drift import DriftDetector
-from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.persistence import load, save
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gbmap.distances import embedding_distances, path_distances
+    from gbmap.drift import DriftDetector
+    from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+    from gbmap.persistence import load, save
+    from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
 
 __version__ = "0.1.0"
 __all__ = [
     "DriftDetector",
     "GBMAPClassifier",
+    "GBMAPClassifierCV",
     "GBMAPRegressor",
+    "GBMAPRegressorCV",
     "embedding_distances",
     "load",
     "path_distances",
     "save",
 ]
+
+# Loaded when they are asked for, so that `gbmap --help` comes at once.
+_HOMES = {
+    "DriftDetector": "drift",
+    "GBMAPClassifier": "estimators",
+    "GBMAPClassifierCV": "selection",
+    "GBMAPRegressor": "estimators",
+    "GBMAPRegressorCV": "selection",
+    "embedding_distances": "distances",
+    "load": "persistence",
+    "path_distances": "distances",
+    "save": "persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"gbmap.{_HOMES[name]}"), name)
+    if name in _HOMES.values():
+        return importlib.import_module(f"gbmap.{name}")
+    raise AttributeError(f"module 'gbmap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -33,7 +33,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from gbmap import _foreign
+from gbmap import _dask, _foreign
 from gbmap._core import losses
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign, namespace, to_numpy
@@ -45,12 +45,13 @@ from gbmap._initial import fit_initial, initial_score
 from gbmap._progress import Checkpoint, StageRecord, identity_of
 from gbmap._rows import as_rows, map_rows, more_rows
 from gbmap._rows.collapse import collapse
+from gbmap._rows.dask import DaskRows, DaskTable, is_collection, one_fit
 from gbmap._rows.device import DeviceRows
 from gbmap._rows.memory import MemoryRows
 from gbmap._rows.threads import ThreadTeam, effective_threads
 
 Array = NDArray[Any]
-AnyRows = MemoryRows | DeviceRows
+AnyRows = MemoryRows | DeviceRows | DaskRows
 logger = logging.getLogger("gbmap")
 
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
@@ -67,13 +68,25 @@ _IMPORTANCE_NUMBERS = 5_000_000
 
 @dataclass(frozen=True)
 class _Data:
-    """Rows as validated (X, y), as given (raw, for init), and as the engine wants them (targets)."""
+    """Rows as validated (X, y), as given (raw, for init), and as the engine wants them (targets).
+
+    A DaskTable, in place of X, has targets and weights with it.
+    """
 
     raw: Any
     X: Any
-    y: Array
-    targets: Array
+    y: Any
+    targets: Any
     weight: Array | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.X.n_outputs if isinstance(self.X, DaskTable) else self.targets.shape[1])
+
+    def release(self) -> None:
+        """Let a cluster drop what the fit has taken over."""
+        if isinstance(self.X, DaskTable):
+            self.X.release()
 
     def take(self, indices: Array) -> _Data:
         weight = None if self.weight is None else self.weight[indices]
@@ -146,7 +159,8 @@ class BaseGBMAP(
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             NumPy, pandas, polars, SciPy sparse or a memory map. A C-ordered array of float32 or
-            float64 is used where it is; anything else is copied once.
+            float64 is used where it is; anything else is copied once. A Dask array or frame is
+            fitted where its rows are, with y and ``sample_weight`` of Dask or in memory.
         y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
             The target.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -172,6 +186,22 @@ class BaseGBMAP(
             self._seed = _seed(self.random_state)
         elif checkpoint is not None:
             raise ValueError("checkpoint must be None when a fitted estimator goes on with warm_start=True.")
+        with one_fit():
+            self._fit(X, y, sample_weight, X_val, y_val, checkpoint, resumes)
+        unfinished = sum(not record.converged for record in self.history_)
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {self.n_components_} stages ended at max_iter={self.max_iter} iterations "
+                "before they converged; raise max_iter, or tol if the loss is low enough.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, checkpoint: Any, resumes: bool
+    ) -> None:
+        """Validate, and fit."""
         data, validation = self._prepare(X, y, sample_weight, X_val, y_val, resumes)
         file = None if checkpoint is None else self._open_checkpoint(checkpoint, data, validation)
         if validation is None and self.early_stopping:
@@ -189,58 +219,83 @@ class BaseGBMAP(
             ThreadTeam(effective_threads(self.n_jobs, _numbers_in_memory(data.X))) as team,
         ):
             self._boost(data, validation, team, ensemble, file)
-        unfinished = sum(not record.converged for record in self.history_)
-        if unfinished:
-            warnings.warn(
-                f"{unfinished} of {self.n_components_} stages ended at max_iter={self.max_iter} iterations "
-                "before they converged; raise max_iter, or tol if the loss is low enough.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, resumes: bool
     ) -> tuple[_Data, _Data | None]:
         """Validate the arguments of `fit`."""
+        if is_collection(X):
+            _dask.refuse_what_needs_all_rows(self, X_val, resumes=resumes)
+        data = self._read_rows(X, y, sample_weight, fitting=not resumes)
+        if resumes and data.n_outputs != self.ensemble_.n_outputs:
+            raise ValueError(
+                f"y must have as many targets as before, {self.ensemble_.n_outputs}, when warm_start=True, "
+                f"got {data.n_outputs}; set warm_start=False to start anew."
+            )
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together, or neither of them.")
+        if X_val is None:
+            return data, None
+        validation = self._read_validation_rows(X_val, y_val, data.X)
+        if validation.n_outputs != data.n_outputs:
+            raise ValueError(
+                f"y_val must have as many targets as y, {data.n_outputs}, got {validation.n_outputs}."
+            )
+        return data, validation
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, *, fitting: bool) -> _Data:
+        """Return the rows to fit."""
+        if is_collection(X):
+            data = self._read_collection(X, y, sample_weight, "y", fitting=fitting)
+            if data is not None:
+                return data
+            X, y, sample_weight = (_dask.in_memory(each) for each in (X, y, sample_weight))
         X, y = _foreign.to_memory_if_small(X, y)
-        given, given_val = X, X_val
+        given = X
         # If every row counts, the moments of X tell whether it is finite, which saves a pass over it here.
         all_count = sample_weight is None and not self.early_stopping and self._all_classes_count()
         X, y = _validated(
-            self, X, y, reset=not resumes, ensure_all_finite=not all_count, ensure_min_samples=2,
+            self, X, y, reset=fitting, ensure_all_finite=not all_count, ensure_min_samples=2,
             **_rules_for(given), **self._y_rules,
         )  # fmt: skip
-        targets = _foreign.targets_beside(self._read_targets(y, "y", fitting=not resumes), X)
+        targets = _foreign.targets_beside(self._read_targets(y, "y", fitting=fitting), X)
         weight = None
         if sample_weight is not None:
             rows = np.empty(X.shape[0]) if is_foreign(X) else X
             weight = _check_sample_weight(
                 to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
             )
-        data = _Data(_frame_or(X, given), X, y, targets, self._weigh_classes(y, weight))
-        if resumes and targets.shape[1] != self.ensemble_.n_outputs:
-            raise ValueError(
-                f"y must have as many targets as before, {self.ensemble_.n_outputs}, when warm_start=True, "
-                f"got {targets.shape[1]}; set warm_start=False to start anew."
-            )
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val must be given together, or neither of them.")
-        if X_val is not None:
-            X_val, y_val = _foreign.moved_to(X, X_val, y_val)
-            X_val, y_val = _validated(self, X_val, y_val, reset=False, **_rules_for(X_val), **self._y_rules)
-            targets_val = _foreign.targets_beside(self._read_targets(y_val, "y_val", fitting=False), X_val)
-            if targets_val.shape[1] != targets.shape[1]:
-                raise ValueError(
-                    f"y_val must have as many targets as y, {targets.shape[1]}, got {targets_val.shape[1]}."
-                )
-            return data, _Data(_frame_or(X_val, given_val), X_val, y_val, targets_val)
-        return data, None
+        return _Data(_frame_or(X, given), X, y, targets, self._weigh_classes(y, weight))
+
+    def _read_validation_rows(self, X: Any, y: Any, beside: Any) -> _Data:
+        """Return the rows to watch, where those of the fit are if that is a device."""
+        if is_collection(X):
+            data = self._read_collection(X, y, None, "y_val", fitting=False)
+            if data is not None:
+                return data
+            X, y = _dask.in_memory(X), _dask.in_memory(y)
+        given = X
+        X, y = _foreign.moved_to(beside, X, y)
+        X, y = _validated(self, X, y, reset=False, **_rules_for(X), **self._y_rules)
+        targets = _foreign.targets_beside(self._read_targets(y, "y_val", fitting=False), X)
+        return _Data(_frame_or(X, given), X, y, targets)
+
+    def _read_collection(
+        self, X: Any, y: Any, sample_weight: Any, name: str, *, fitting: bool
+    ) -> _Data | None:
+        """Return the rows of a Dask collection where they are, or None if they are few."""
+        example = _dask.example_of(X)
+        dtype = _validated(self, example, reset=fitting, **_rules_for(example)).dtype
+        chunks = _dask.chunks_of(X, dtype)
+        n_columns = self.n_features_in_
+        if chunks.n_rows <= _sample_sizes(chunks.n_rows, n_columns, n_columns * dtype.itemsize)[0]:
+            return None
+        table = _dask.read_table(self, chunks, dtype, y, sample_weight, name, fitting=fitting)
+        return _Data(X, table, y, None)
 
     def _open_checkpoint(self, path: Any, data: _Data, validation: _Data | None) -> Checkpoint:
         """Return the checkpoint of this fit, and take over what it holds."""
-        arrays = [data.X, data.y, data.weight]
-        arrays += [] if validation is None else [validation.X, validation.y]
+        arrays = _contents(data) + ([] if validation is None else _contents(validation))
         file = Checkpoint.open(path, identity_of(self, arrays))
         if file.progress is not None:
             self._seed = file.progress.seed
@@ -273,7 +328,7 @@ class BaseGBMAP(
     ) -> None:
         """Run the boosting loop, and store what it yields."""
         loss = self._make_loss()
-        sample_rows = _sample_sizes(data.X)
+        sample_rows = _sample_sizes_for(data.X)
         rows, watched = self._standard_rows(data, validation, loss.degree > 0, sample_rows[0], team)
         ridge = self.l2_regularization / (rows.units.n_active + 1)
         ridge_units = None if self.standardize or not ridge else rows.units.of_plain_rows()
@@ -310,9 +365,9 @@ class BaseGBMAP(
         self, data: _Data, validation: _Data | None, residual: bool, n_small: int, team: ThreadTeam
     ) -> tuple[AnyRows, AnyRows | None]:
         """Return the rows to fit and those to watch, in the standard units of the former."""
-        X, targets, weight = data.X, data.targets, _scaled_by_power_of_two(data.weight)
-        score = self._f_0(data.raw, targets.shape[1])
-        if targets.shape[0] <= n_small and not is_foreign(X):
+        targets, weight = data.targets, _scaled_by_power_of_two(data.weight)
+        X, score = self._with_f_0(data)
+        if X.shape[0] <= n_small and not is_foreign(X):
             # A small fit depends neither on the order of rows nor on how they share their weight.
             X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
         rows, moments, self._target_deviation = as_rows(
@@ -325,29 +380,38 @@ class BaseGBMAP(
             residual=residual,
             ridge=None if self.standardize else self.l2_regularization,
         )
+        data.release()
         self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
         if validation is None:
             return rows, None
-        score, weight = self._f_0(validation.raw, rows.n_outputs), _scaled_by_power_of_two(validation.weight)
-        return rows, more_rows(validation.X, validation.targets, score, weight, rows, residual=residual)
+        weight = _scaled_by_power_of_two(validation.weight)
+        X, score = self._with_f_0(validation)
+        watched = more_rows(X, validation.targets, score, weight, rows, residual=residual)
+        validation.release()
+        return rows, watched
+
+    def _with_f_0(self, data: _Data) -> tuple[Any, Array | float]:
+        """Return X and f_0; a table has it with it."""
+        if not isinstance(data.X, DaskTable):
+            return data.X, self._f_0(data.raw, data.n_outputs)
+        return data.X.scored(_dask.score_of_parts(self, data.n_outputs)), 0.0
 
     def _announced(
         self, stages: Iterator[Stage], n_stages: int, data: _Data, rows: AnyRows
     ) -> Iterator[Stage]:
         """Yield the stages, each as a task of scikit-learn's callbacks, until it is time to stop."""
         context = self._init_callback_context(max_subtasks=n_stages)
-        context.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
+        X = data.raw if isinstance(data.X, DaskTable) else data.X
+        context.call_on_fit_task_begin(estimator=self, X=X, y=data.y)
         for _ in range(n_stages):
             task = context.subcontext(task_name="stage")
-            task.call_on_fit_task_begin(estimator=self, X=data.X, y=data.y)
+            task.call_on_fit_task_begin(estimator=self, X=X, y=data.y)
             yield next(stages)
             so_far = partial(self._fitted_so_far, rows)
-            stop = task.call_on_fit_task_end(
-                estimator=self, X=data.X, y=data.y, reconstruction_attributes=so_far
-            )
+            stop = task.call_on_fit_task_end(estimator=self, X=X, y=data.y, reconstruction_attributes=so_far)
             if stop or (self.early_stopping and self._is_past_best()):
                 break
-        context.call_on_fit_task_end(estimator=self, X=data.X, y=data.y, reconstruction_attributes={})
+        context.call_on_fit_task_end(estimator=self, X=X, y=data.y, reconstruction_attributes={})
 
     def _fitted_so_far(self, rows: AnyRows) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
@@ -400,7 +464,10 @@ class BaseGBMAP(
         phi : array of shape (n_samples, ``n_components_`` * n_outputs)
             In the units of y; in float32 if X is, unless that cannot hold them. With several outputs the
             columns lie stage by stage: the first learner of each output, then the second of each, and so on.
+            A Dask array or frame gives one that is yet to be computed; so it does in `predict`.
         """
+        if is_collection(X):
+            return self._lazily("transform", X)
         X = self._validate(X)
         if is_foreign(X):
             return namespace(X).astype(map_rows(self.ensemble_.embed, X, 0, None, None), X.dtype)
@@ -410,8 +477,14 @@ class BaseGBMAP(
                 return embed(dtype=X.dtype)
         return embed(dtype=np.float64)  # for what float32 cannot hold
 
+    def _lazily(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        return _dask.lazily(self, method, X)
+
     def _validate(self, X: Any) -> Any:
         check_is_fitted(self)
+        if is_collection(X):
+            raise TypeError("X must be rows in memory here, got a Dask collection; pass X.compute().")
         return _validated(self, X, reset=False, **_rules_for(X))
 
     def _scores(self, raw: Any) -> Array:
@@ -446,20 +519,32 @@ class BaseGBMAP(
         return tags
 
 
-def _sample_sizes(X: Any) -> tuple[int, ...]:
-    """Return the numbers of rows of the samples on which learners are found before they meet all rows."""
-    n_rows, n_columns = X.shape
-    first = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)
-    if is_foreign(X):  # where memory is ample
-        most, largest = first * n_rows, n_rows // 2
-    else:
-        n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
-        most = max(int(_SAMPLE_BYTES / max(n_bytes / n_rows, 1)), _SAMPLE_ROWS_AT_LEAST)
-        largest = n_rows // 2
+def _sample_sizes_for(X: Any) -> tuple[int, ...]:
+    if is_foreign(X):
+        return _sample_sizes(X.shape[0], X.shape[1], None)
+    n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+    return _sample_sizes(X.shape[0], X.shape[1], n_bytes / X.shape[0])
+
+
+def _sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[int, ...]:
+    """Return the numbers of rows of the samples on which learners are found before they meet all rows.
+
+    The bytes of a row do not count where memory is ample, which None says.
+    """
+    first = most = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * n_columns)
+    largest = n_rows // 2
+    if row_bytes is not None:
+        most = max(int(_SAMPLE_BYTES / max(row_bytes, 1)), _SAMPLE_ROWS_AT_LEAST)
+        largest = min(most, largest)
     sizes = [min(first, most)]
-    while sizes[-1] * _SAMPLE_GROWTH <= min(most, largest):
+    while sizes[-1] * _SAMPLE_GROWTH <= largest:
         sizes.append(sizes[-1] * _SAMPLE_GROWTH)
     return tuple(sizes)
+
+
+def _contents(data: _Data) -> list[Any]:
+    """Return arrays that tell these rows from others."""
+    return [data.X.digests()] if isinstance(data.X, DaskTable) else [data.X, data.y, data.weight]
 
 
 def _numbers_in_memory(X: Any) -> int:

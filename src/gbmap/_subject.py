@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
     """Return the fitted GBMAP and the preprocessing before it, if any."""
-    if isinstance(model, BaseSearchCV):
+    if isinstance(model, BaseSearchCV) or hasattr(model, "best_estimator_"):
         check_is_fitted(model)
         if not hasattr(model, "best_estimator_"):
             raise ValueError(
@@ -211,7 +211,11 @@ class Subject:
 
     def map(self, function: Callable[[Array], Array], inputs: Any, n_columns: int) -> Array:
         """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows."""
-        return map_rows(lambda rows: function(dense(rows)), inputs, n_columns, np.float64, self.model.n_jobs)
+
+        def of_dense(rows: Any) -> Array:
+            return function(dense(rows))
+
+        return map_rows(of_dense, inputs, n_columns, np.float64, self.model.n_jobs, densifies=True)
 
     def score(self, inputs: Any) -> Array:
         """Return h of inputs, of shape (n, K)."""

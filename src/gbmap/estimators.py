@@ -229,7 +229,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
             warnings.warn(
                 f"{name} of shape (n_samples, 1) is taken as one target; pass {name}.ravel() instead.",
                 DataConversionWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
             y = y[:, 0]
         xp = namespace(y)
@@ -418,7 +418,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         score : array of shape (n_samples,) or (n_samples, n_classes)
         """
         if is_collection(X):
-            return self._lazily("decision_function", X)
+            return self._lazily("decision_function", X)  # type: ignore[no-any-return]
         score = self._scores(X)
         return score[:, 0] if len(self.classes_) == 2 else score
 
@@ -471,7 +471,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
             Rows sum to one.
         """
         if is_collection(X):
-            return self._lazily("predict_proba", X)
+            return self._lazily("predict_proba", X)  # type: ignore[no-any-return]
         return self._probabilities(self._scores(X))
 
     def _probabilities(self, score: Array) -> Array:

@@ -45,6 +45,9 @@ from gbmap.drift._drifter import Drifter
 from gbmap.drift._neighbours import Neighbours
 from gbmap.drift._watched import Watched, is_gbmap
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.selection import BaseGBMAPCV, GBMAPClassifierCV, GBMAPRegressorCV
+from gbmap.tables import Column, Schema, TableModel
+from gbmap.tables.schema import DATE_PARTS, KINDS, TARGET_KINDS, TASKS
 
 Array = NDArray[Any]
 
@@ -54,6 +57,8 @@ __all__ = ["ModelFileError", "NotStorableError", "load", "save"]
 _OWN = {
     "GBMAPRegressor": GBMAPRegressor,
     "GBMAPClassifier": GBMAPClassifier,
+    "GBMAPRegressorCV": GBMAPRegressorCV,
+    "GBMAPClassifierCV": GBMAPClassifierCV,
     "Ensemble": Ensemble,
     "StageRecord": StageRecord,
     "losses.Exponential": losses.Exponential,
@@ -69,6 +74,9 @@ _OWN = {
     "drift.Neighbours": Neighbours,
     "drift.Watched": Watched,
     "drift.Subject": Subject,
+    "TableModel": TableModel,
+    "tables.Column": Column,
+    "tables.Schema": Schema,
 }
 _SKLEARN = (
     ColumnTransformer,
@@ -95,7 +103,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : GBMAPRegressor, GBMAPClassifier, DriftDetector, or a pipeline of one
+    model : GBMAPRegressor, GBMAPClassifier, DriftDetector, a pipeline of one, or TableModel
         Pipelines may hold ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler, OneHotEncoder, SimpleImputer, MissingIndicator and
         VarianceThreshold. Anything else, such as an ``init`` model that is no GBMAP or a loss of
@@ -123,7 +131,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, BaseEstimator):
         raise TypeError(
-            f"model must be a GBMAP, a DriftDetector or a pipeline of one, got {type(model).__name__}."
+            "model must be a GBMAP, a DriftDetector, a pipeline of one or a TableModel, "
+            f"got {type(model).__name__}."
         )
     content, arrays = encode(model, _REGISTRY)
     write(path, Container(content, arrays, _versions()))
@@ -225,6 +234,13 @@ def _check_classifier(model: GBMAPClassifier) -> None:
         need(n_outputs == (1 if n_classes == 2 else n_classes), f"{n_classes} classes, {n_outputs} outputs")
 
 
+def _check_search(search: BaseGBMAPCV) -> None:
+    search._validate_params()
+    if hasattr(search, "best_estimator_"):
+        need(isinstance(search.best_estimator_, search._kind), "a search that found another kind of model")
+        need(search.n_components_ == search.best_estimator_.n_components_, "a search that found another size")
+
+
 def _check_regressor(model: GBMAPRegressor) -> None:
     if hasattr(model, "ensemble_"):
         need(model._targets_2d or model.ensemble_.n_outputs == 1, "several outputs of one target")
@@ -269,6 +285,41 @@ def _check_calibration(calibration: Calibration) -> None:
         need_numbers(values, shape, "a calibration of several lengths")
 
 
+def _check_column(column: Column) -> None:
+    need(type(column.name) is str and type(column.reason) is str, "a column without a name or a reason")
+    need(column.kind in KINDS, f"a column of kind {column.kind!r}")
+    need(type(column.n_missing) is int, "a column without a number of missing values")
+    for texts in (column.levels, column.parts):
+        need(type(texts) is tuple and all(type(text) is str for text in texts), "levels that are no texts")
+    need(set(column.parts) <= set(DATE_PARTS), f"the parts {column.parts} of a date")
+
+
+def _check_schema(schema: Schema) -> None:
+    need(type(schema.target) is str and type(schema.task_reason) is str, "a schema without a target")
+    need(schema.task in TASKS, f"the task {schema.task!r}")
+    need(schema.target_kind in TARGET_KINDS, f"a target of kind {schema.target_kind!r}")
+    need(type(schema.n_rows) is int and type(schema.n_without_target) is int, "a schema without rows")
+    need(
+        type(schema.columns) is tuple and all(isinstance(each, Column) for each in schema.columns),
+        "columns that are none",
+    )
+
+
+def _check_table_model(model: TableModel) -> None:
+    model._validate_params()
+    if not hasattr(model, "pipeline_"):
+        return
+    need(isinstance(model.schema_, Schema), "a model of a table without a schema")
+    need(is_gbmap(model.pipeline_), "a model of a table without a GBMAP")
+    names = list(model.pipeline_.feature_names_in_)
+    need(model.schema_.features == names, f"features {model.schema_.features} of a pipeline of {names}")
+    need(hasattr(model.pipeline_, "classes_") == (model.schema_.task == "classification"), "another task")
+    need(isinstance(model.detector_, DriftDetector | None), "a detector that is none")
+    need(type(model.n_fitted_) is int and type(model.n_held_out_) is int, "numbers of rows that are none")
+    scores = [] if model.scores_ is None else [each for of in model.scores_.values() for each in of.values()]
+    need(all(type(score) is float for score in scores), "scores that are no numbers")
+
+
 def _check_pipeline(pipeline: Pipeline) -> None:
     # The folder of a cache holds pickles, which a fit would load.
     need(pipeline.memory is None, "a pipeline with a cache; set_params(memory=None) removes it")
@@ -285,12 +336,16 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Ensemble: check_ensemble,
     BaseGBMAP: _check_gbmap,
     GBMAPClassifier: _check_classifier,
+    BaseGBMAPCV: _check_search,
     GBMAPRegressor: _check_regressor,
     DriftDetector: _check_detector,
     Drifter: _check_drifter,
     Watched: _check_watched,
     Subject: _check_subject,
     Calibration: _check_calibration,
+    TableModel: _check_table_model,
+    Schema: _check_schema,
+    Column: _check_column,
     Pipeline: _check_pipeline,
     FunctionTransformer: _check_function,
 }

@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import gbmap
 from gbmap._files.container import FORMAT
+from gbmap.tables import TableModel
 
 FOLDER = Path(__file__).parent / "golden"
 SEED = 20_240_501
@@ -34,6 +35,12 @@ def frame() -> pd.DataFrame:
     table = pd.DataFrame(rows()[:, :3], columns=["width", "<b>height</b>", "length"])
     table.iloc[3, 1] = np.nan
     return table.assign(colour=pd.Series(["red", "green", "blue"] * 20, dtype=object))
+
+
+def table() -> pd.DataFrame:
+    """The frame as a raw table, with a date, an empty column and a target."""
+    days = pd.Timestamp("2024-02-27") + pd.to_timedelta(np.arange(60), unit="D")
+    return frame().assign(day=days.astype(str), nothing=None, level=["low", "high", "high"] * 20)
 
 
 def models() -> dict[str, tuple[Any, Any]]:
@@ -57,6 +64,7 @@ def models() -> dict[str, tuple[Any, Any]]:
             Pipeline([("prepare", prepared), ("model", clone(classifier))]).fit(frame(), labels),
             frame(),
         ),
+        "table": (TableModel("level", n_components=2, reference_rows=20).fit(table()), table()),
         "detector": (gbmap.DriftDetector(regressor, 3, random_state=0).fit(X, y, X_cal=-X, y_cal=y), X),
     }
 

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import struct
+import subprocess
 import tracemalloc
 from dataclasses import dataclass
 
@@ -55,6 +56,19 @@ def refusal(path, blob, load=read):
     assert str(path) in message
     assert len(message) < 1000
     return message
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe, model = (
+        tmp_path / "pipe",
+        gbmap.GBMAPRegressor(2, random_state=0).fit([[0.0], [1.0], [3.0]], [1, 2, 5]),
+    )
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    gbmap.save(model, pipe)
+    gbmap.save(model, tmp_path / "file")
+    assert reader.communicate()[0] == (tmp_path / "file").read_bytes()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def there_and_back(value, path):

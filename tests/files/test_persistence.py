@@ -48,6 +48,7 @@ from gbmap._files.codec import encode
 from gbmap._files.container import FORMAT, Container, write
 from gbmap.inspection import explain
 from gbmap.persistence import _REGISTRY, ModelFileError, NotStorableError
+from gbmap.tables import TableModel
 
 HERE = Path(__file__).parent
 X, y = (part[:90] for part in load_diabetes(return_X_y=True))
@@ -460,7 +461,9 @@ def test_steps_that_would_run_code_from_elsewhere_are_refused(tmp_path, step, re
 
 @pytest.mark.parametrize("thing", [None, {}, "model", np.zeros(3), regressor, [regressor()]])
 def test_other_things_than_models_are_refused(tmp_path, thing):
-    with pytest.raises(TypeError, match="model must be a GBMAP, a DriftDetector or a pipeline of one"):
+    with pytest.raises(
+        TypeError, match="model must be a GBMAP, a DriftDetector, a pipeline of one or a TableModel"
+    ):
         gbmap.save(thing, tmp_path / "m")
 
 
@@ -540,7 +543,8 @@ def test_files_of_every_format_so_far_still_give_the_same_answers(path):
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         model = gbmap.load(path)
     from_script = golden_script()
-    rows = from_script.frame() if path.stem.endswith("pipeline") else from_script.rows()
+    rows_of = {"pipeline": from_script.frame, "table": from_script.table}
+    rows = rows_of.get(path.stem.split("-", 2)[2], from_script.rows)()
     expected = dict(np.load(path.with_suffix(".npz")))
     answers = from_script.answers(model, rows)
     assert list(answers) == list(expected)
@@ -561,7 +565,7 @@ def golden_script():
 def test_every_format_has_golden_files():
     names = {path.stem for path in (HERE / "golden").glob("*.gbmap")}
     kinds = {name.split("-", 2)[2] for name in names}
-    assert kinds == {"regressor", "classifier", "targets", "pipeline", "detector"}
+    assert kinds == {"regressor", "classifier", "targets", "pipeline", "detector", "table"}
     assert names == {f"format-{number}-{kind}" for number in range(1, FORMAT + 1) for kind in kinds}
 
 
@@ -593,17 +597,19 @@ def load_forged(content, arrays, path):
 def own_models():
     yield classifier(init=classifier()).fit(IRIS, LABELS["text"]), IRIS
     yield DriftDetector(scaled(regressor(loss=losses.Huber(1.0))), cv=2, random_state=0).fit(X, y), X
+    table = golden_script().table()
+    yield TableModel("level", n_components=2, reference_rows=10).fit(table), table
 
 
-# Members that no answer needs, or that have a default. Without the last two a model is an unfitted one.
+# Members that no answer needs, or that have a default. Without the last three a model is an unfitted one.
 SPARE = {
     "_sklearn_version", "_seed", "_n_features_out", "n_iter_", "validation_loss_curve_", "faithfulness_",
     "n_samples_seen_", "var_", "threshold_", "offset_", "verbose", "validation_loss", "converged",
-    "n_evaluations", "n_iter", "delta", "ensemble_", "_drifter",
+    "n_evaluations", "n_iter", "delta", "n_missing", "levels", "parts", "ensemble_", "_drifter", "pipeline_",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("nth", [0, 1])
+@pytest.mark.parametrize("nth", [0, 1, 2])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_a_state_without_one_of_its_members_is_refused(tmp_path, nth):
     """Or, for scikit-learn's own steps and for what no answer needs, fails or answers without harm."""
@@ -651,6 +657,37 @@ FORGED_MEMBERS = [
 def test_a_state_with_an_impossible_member_is_refused(tmp_path, name, member, value):
     model, _ = next(own_models())
     content, arrays = stored_state(model)
+    next(members for cls, members in instances_in(content) if cls == name)[member] = value
+    with pytest.raises(ModelFileError):
+        load_forged(content, arrays, tmp_path / "m")
+
+
+FORGED_TABLES = [
+    ("TableModel", "target", 7),
+    ("TableModel", "test_size", 2.0),
+    ("TableModel", "schema_", None),
+    ("TableModel", "pipeline_", 7),
+    ("TableModel", "detector_", {"type": "str"}),
+    ("TableModel", "scores_", {"dict": [["gbmap", 7]]}),
+    ("TableModel", "n_fitted_", "1"),
+    ("TableModel", "predict", 1),
+    ("tables.Schema", "task", "regression"),
+    ("tables.Schema", "task", ["classification"]),
+    ("tables.Schema", "target_kind", "list"),
+    ("tables.Schema", "columns", {"tuple": []}),
+    ("tables.Schema", "columns", {"tuple": [7]}),
+    ("tables.Column", "name", "other"),
+    ("tables.Column", "name", 7),
+    ("tables.Column", "kind", "dropped"),
+    ("tables.Column", "kind", {"dict": []}),
+    ("tables.Column", "parts", {"tuple": ["century"]}),
+    ("tables.Column", "levels", {"tuple": [{"float": "nan"}]}),
+]
+
+
+@pytest.mark.parametrize(("name", "member", "value"), FORGED_TABLES)
+def test_a_model_of_a_table_with_an_impossible_member_is_refused(tmp_path, name, member, value):
+    content, arrays = stored_state(gbmap.load(HERE / "golden" / "format-1-table.gbmap"))
     next(members for cls, members in instances_in(content) if cls == name)[member] = value
     with pytest.raises(ModelFileError):
         load_forged(content, arrays, tmp_path / "m")
@@ -752,8 +789,3 @@ def test_the_format_is_as_documented(tmp_path):
     assert members["beta"] == 5.0
     weights = members["ensemble_"]["instance"][1]["weights"]["array"]
     np.testing.assert_array_equal(arrays[weights], model.ensemble_.weights)
-
-
-def test_the_code_of_the_guide_runs():
-    text = (HERE.parents[1] / "docs" / "saving.md").read_text()
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)), {"__name__": "saving"})

@@ -36,7 +36,19 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 class NotStorableError(TypeError):
-    """An object that has no place in a model file."""
+    """An object that has no place in a model file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import gbmap
+    >>> model = gbmap.GBMAPRegressor(init=abs)
+    >>> try:
+    ...     gbmap.save(model, pathlib.Path(tempfile.gettempdir()) / "never-written.gbmap")
+    ... except gbmap.persistence.NotStorableError as error:
+    ...     "skops" in str(error)
+    True
+    """
 
 
 def by_skops(value: Any) -> str:

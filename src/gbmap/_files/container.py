@@ -80,14 +80,14 @@ class Container:
 def write(path: str | os.PathLike[str], container: Container) -> None:
     """Write a file at once or not at all: a crash leaves what was there before."""
     target = Path(os.path.realpath(path))  # a link stays one
+    if target.exists() and not target.is_file():  # a device or a pipe, which is not to be replaced
+        with open(target, "wb") as file:
+            _write_with_checksum(file, container)
+        return
     temporary = target.with_name(f".gbmap-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            digest = hashlib.sha256()
-            for piece in _pieces(container):
-                digest.update(piece)
-                file.write(piece)
-            file.write(digest.digest())
+            _write_with_checksum(file, container)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -100,6 +100,14 @@ def write(path: str | os.PathLike[str], container: Container) -> None:
         raise
     with suppress(OSError):  # the file is in its place, whether or not the folder can be synchronised
         _sync_folder(target.parent)
+
+
+def _write_with_checksum(file: Any, container: Container) -> None:
+    digest = hashlib.sha256()
+    for piece in _pieces(container):
+        digest.update(piece)
+        file.write(piece)
+    file.write(digest.digest())
 
 
 def _pieces(container: Container) -> Iterator[Any]:

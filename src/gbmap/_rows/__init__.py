@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy
 from gbmap._core.units import Units
-from gbmap._rows.blocks import DenseBlocks, Moments, SparseBlocks
-from gbmap._rows.device import DeviceRows, device_moments, map_device, target_moments
-from gbmap._rows.memory import LARGE_TO_SQUARE, MemoryRows
+from gbmap._rows.blocks import DenseBlocks, SparseBlocks
+from gbmap._rows.dask import DaskRows, DaskTable, dask_rows, more_dask_rows
+from gbmap._rows.device import DeviceRows, device_moments, map_device
+from gbmap._rows.device import target_moments as device_target_moments
+from gbmap._rows.memory import MemoryRows, fits_float32, largest
+from gbmap._rows.moments import Moments, standard_units, target_moments
 from gbmap._rows.threads import ThreadTeam, effective_threads
 
 Array = NDArray[Any]
 
-# Products with columns of a larger size, or with the weights of one with a spread below its inverse, leave
-# the range of float32.
-_LARGE_FOR_FLOAT32 = 1e30
-_NO_SHARE = 1e-30  # far below the share of rounding
 _CHUNK_NUMBERS = 1 << 18  # per chunk of `map_rows`: its temporaries stay in the cache
 
 
@@ -35,14 +34,15 @@ def as_rows(
     standardize: bool,
     residual: bool,
     ridge: float | None = None,
-) -> tuple[MemoryRows | DeviceRows, Moments, Array]:
+) -> tuple[MemoryRows | DeviceRows | DaskRows, Moments, Array]:
     """Return rows in their own standard units, and the spread of their columns and of y - f_0.
 
     The last is one for every output whose loss is not one of y - f.
 
     Parameters
     ----------
-    X : C-ordered array, memory map, CSR matrix or array of another library
+    X : C-ordered array, memory map, CSR matrix, array of another library or DaskTable
+        The last has its targets, scores and weights with it, and what is passed for those is left aside.
     targets : array of shape (n, K), beside X if that is of another library
     score : array of shape (n, K), or 0.0
         f_0, in the user's units like X and the targets.
@@ -57,26 +57,24 @@ def as_rows(
         lambda of a ridge term in the user's units. The columns are standardised for it all the same, since
         no solver gets on with columns of any mean and spread.
     """
+    if isinstance(X, DaskTable):
+        return dask_rows(X, team, standardize=standardize, residual=residual, ridge=ridge)
     if is_foreign(X):
         return _as_device_rows(X, targets, score, weight, team, standardize, residual, ridge)
     blocks = _blocks(X)
     moments = blocks.moments(weight, team)
-    varies = moments.deviation > 0
-    size = np.maximum(moments.deviation, np.abs(moments.mean))
-    odd = varies & ((moments.deviation < 1 / _LARGE_FOR_FLOAT32) | (size > _LARGE_FOR_FLOAT32))
-    if X.dtype == np.float32 and odd.any():
+    if X.dtype == np.float32 and not moments.fit_float32:
         X = X.astype(np.float64)
         blocks = _blocks(X)
     target_mean, target_deviation = np.zeros(targets.shape[1]), np.ones(targets.shape[1])
     if residual:
-        target_mean, target_deviation = _target_moments(targets - score, weight)
-    mean, inverse_scale = _column_units(moments, standardize, ridge)
-    units = Units(
-        mean=mean,
-        inverse_scale=inverse_scale,
-        target_mean=target_mean,
-        target_scale=target_deviation if standardize else np.ones_like(target_deviation),
-        center=moments.center(X.dtype) if isinstance(blocks, DenseBlocks) else np.zeros_like(moments.mean),
+        y = targets - score
+        target_mean, target_deviation = target_moments(
+            lambda function, *args: blocks.each(function, y, weight, *args), blocks.weight_sum(weight), y[0]
+        )
+    center = moments.center(X.dtype) if isinstance(blocks, DenseBlocks) else np.zeros_like(moments.mean)
+    units = standard_units(
+        moments, target_mean, target_deviation, center, standardize=standardize, ridge=ridge
     )
     return _rows(blocks, targets, score, weight, units, team, residual), moments, target_deviation
 
@@ -96,14 +94,10 @@ def _as_device_rows(
     moments = device_moments(X, weight)
     target_mean, target_deviation = np.zeros(targets.shape[1]), np.ones(targets.shape[1])
     if residual:
-        target_mean, target_deviation = target_moments(_less(targets, score), weight)
-    mean, inverse_scale = _column_units(moments, standardize, ridge)
-    units = Units(
-        mean=mean,
-        inverse_scale=inverse_scale,
-        target_mean=target_mean,
-        target_scale=target_deviation if standardize else np.ones_like(target_deviation),
-        center=moments.center(to_numpy(X[:1, :1]).dtype),
+        target_mean, target_deviation = device_target_moments(_less(targets, score), weight)
+    center = moments.center(to_numpy(X[:1, :1]).dtype)
+    units = standard_units(
+        moments, target_mean, target_deviation, center, standardize=standardize, ridge=ridge
     )
     return _device_rows(X, targets, score, weight, units, team, residual), moments, target_deviation
 
@@ -130,11 +124,13 @@ def more_rows(
     targets: Array,
     score: Array | float,
     weight: Array | None,
-    like: MemoryRows | DeviceRows,
+    like: MemoryRows | DeviceRows | DaskRows,
     *,
     residual: bool,
-) -> MemoryRows | DeviceRows:
+) -> MemoryRows | DeviceRows | DaskRows:
     """Return further rows, such as those for validation, in the units of others."""
+    if isinstance(X, DaskTable):
+        return more_dask_rows(X, like.units, like.team, residual=residual)
     if isinstance(like, DeviceRows):
         weight = None if weight is None else beside(weight, X)
         return _device_rows(X, targets, score, weight, like.units, like.team, residual)
@@ -142,16 +138,25 @@ def more_rows(
 
 
 def map_rows(
-    function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+    function: Callable[[Any], Array],
+    X: Any,
+    n_columns: int,
+    dtype: Any,
+    n_jobs: int | None,
+    *,
+    densifies: bool = False,
 ) -> Array:
     """Return ``function(X)`` of shape (n, n_columns), computed on chunks of rows by threads, or where X is.
 
-    Floats are those of X in another library, whatever `dtype`.
+    Floats are those of X in another library, whatever `dtype`. `densifies` tells that the function makes
+    sparse rows dense, which then have to be few.
     """
     if is_foreign(X):
         return map_device(function, X)  # type: ignore[no-any-return]
     n, p = X.shape
-    chunk = max(1, _CHUNK_NUMBERS // max(p, n_columns))
+    stays_sparse = scipy.sparse.issparse(X) and not densifies
+    width = max(X.nnz // max(n, 1) if stays_sparse else p, n_columns, 1)
+    chunk = max(1, _CHUNK_NUMBERS // width)
     out = np.empty((n, n_columns), dtype)
 
     def work(chunks: Iterator[int]) -> None:
@@ -159,44 +164,13 @@ def map_rows(
             rows = slice(c * chunk, (c + 1) * chunk)
             out[rows] = function(X[rows])
 
-    with ThreadTeam(effective_threads(n_jobs, n * max(p, n_columns))) as team:
+    with ThreadTeam(effective_threads(n_jobs, n * width)) as team:
         team.run(work, -(-n // chunk))
     return out
 
 
-def _column_units(moments: Moments, standardize: bool, ridge: float | None) -> tuple[Array, Array]:
-    """Return what to subtract from each column and what to multiply it with, zero if it is constant."""
-    mean, scale, varies = moments.mean, moments.deviation, moments.deviation > 0
-    if ridge is not None:  # let the data and the ridge term together curve the objective by about one
-        scale = np.hypot(scale, np.sqrt(2 * ridge / (varies.sum() + 1)) * np.hypot(1, mean))
-    elif not standardize:
-        mean, scale = np.zeros_like(mean), np.ones_like(scale)
-    return mean, varies / np.where(varies, scale, 1.0)
-
-
-def _target_moments(y: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Return mean and deviation of each target, of any magnitude; one where a target is constant.
-
-    That is, where all rows are equal but those whose weight is next to nothing.
-    """
-    difference = y - y[0]  # exactly zero if constant
-    size = np.abs(difference).max(axis=0)
-    difference /= np.where(size > 0, size, 1.0)
-    mean = np.average(difference, axis=0, weights=weight)
-    deviation = size * np.sqrt(np.average((difference - mean) ** 2, axis=0, weights=weight))
-    mean = y[0] + size * mean
-    return mean, np.where(deviation > _NO_SHARE * np.abs(mean), deviation, 1.0)
-
-
 def _blocks(X: Any) -> DenseBlocks | SparseBlocks:
     return SparseBlocks(X) if scipy.sparse.issparse(X) else DenseBlocks(X)
-
-
-def _fits_float32(y: Array, F: Array) -> bool:
-    """Return whether squares of targets and scores stay in the range of float32."""
-    largest_y, largest_F = (max(each.max(), -each.min()) for each in (y, F))
-    fits = largest_F < LARGE_TO_SQUARE and 1 / LARGE_TO_SQUARE < (largest_y or 1.0) < LARGE_TO_SQUARE
-    return bool(fits)
 
 
 def _rows(
@@ -210,7 +184,7 @@ def _rows(
 ) -> MemoryRows:
     y = (targets - score - units.target_mean) / units.target_scale if residual else targets
     F = np.broadcast_to(0.0 if residual else score, targets.shape)
-    if blocks.dtype == np.float32 and not _fits_float32(y, F):
+    if blocks.dtype == np.float32 and not fits_float32(largest(y), largest(F)):
         blocks = _blocks(blocks.X.astype(np.float64))
     y, F = (np.array(each.T, dtype=blocks.dtype, order="C") for each in (y, F))
     return MemoryRows(blocks, y, F, None if weight is None else weight.astype(blocks.dtype), units, team)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from gbmap._rows.moments import (
+    Moments,
+    check_finite,
+    check_size,
+    column_moments,
+    moments_of_columns,
+    reference_point,
+    reference_positions,
+    weight_total,
+)
 from gbmap._rows.threads import WORTH_THREADS, ThreadTeam
 
 Array = NDArray[Any]
@@ -22,53 +30,60 @@ _BLOCK_BYTES = 1 << 22
 _BLOCK_ROWS = (256, 1 << 15)
 # Large data comes in a multiple of four blocks, which two or four threads share evenly.
 _BLOCKS_MULTIPLE = 4
-# A column whose mean exceeds its spread so far that X's type leaves it fewer than four digits.
-_DIGITS_LOST = 1e-4
-# Squares of larger numbers leave the range of float64.
-_LARGEST = 1e150
-_SMALLEST = 1e-300
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Mean and standard deviation of each column; deviation zero if and only if constant."""
-
-    mean: Array
-    deviation: Array
-
-    def center(self, dtype: np.dtype[Any]) -> Array:
-        """Return the mean of the columns that lose too many digits unless centred, else zero."""
-        risky = np.abs(self.mean) * np.finfo(dtype).eps > _DIGITS_LOST * self.deviation
-        return np.where(risky & (self.deviation > 0), self.mean, 0.0).astype(dtype).astype(np.float64)
 
 
 class Blocks:
     """The layout of blocks.
 
     It depends on the shape of X alone, and sums run over blocks in order, so that results are the
-    same to the last bit for any number of threads.
+    same to the last bit for any number of threads. Rows that are a part of others keep their `block_rows`.
     """
 
-    def __init__(self, n_rows: int, n_columns: int, row_bytes: float, dtype: np.dtype[Any]):
+    def __init__(
+        self,
+        n_rows: int,
+        n_columns: int,
+        row_bytes: float,
+        dtype: np.dtype[Any],
+        block_rows: int | None = None,
+    ):
         self.n_rows, self.n_columns, self.dtype = n_rows, n_columns, dtype
-        low, high = _BLOCK_ROWS
-        n_blocks = -(-n_rows // int(min(max(_BLOCK_BYTES // max(row_bytes, 1), low), high)))
-        if n_rows * n_columns > WORTH_THREADS:
-            n_blocks = -(-n_blocks // _BLOCKS_MULTIPLE) * _BLOCKS_MULTIPLE
-        self.block_rows = -(-n_rows // n_blocks)
+        self.block_rows = block_rows or _block_rows(n_rows, n_columns, row_bytes)
         self.n_blocks = -(-n_rows // self.block_rows)
+
+    def each(self, function: Callable[..., Any], numbers: Array, weight: Array | None, *args: Any) -> Array:
+        """Return ``function(numbers, weight, *args)`` of the blocks, in order."""
+        spans = [slice(*self.bounds(block)) for block in range(self.n_blocks)]
+        return np.array([function(numbers[s], None if weight is None else weight[s], *args) for s in spans])
+
+    def weight_sum(self, weight: Array | None) -> float:
+        """Return the total weight."""
+        return float(self.n_rows if weight is None else self.each(weight_total, weight, None).sum())
 
     def bounds(self, block: int) -> tuple[int, int]:
         """Return the first row of a block, and its last one + 1."""
         return block * self.block_rows, min((block + 1) * self.block_rows, self.n_rows)
 
 
+def layout_of(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> int:
+    """Return how many rows of a dense matrix make a block."""
+    return _block_rows(n_rows, n_columns, n_columns * dtype.itemsize)
+
+
+def _block_rows(n_rows: int, n_columns: int, row_bytes: float) -> int:
+    low, high = _BLOCK_ROWS
+    n_blocks = -(-n_rows // int(min(max(_BLOCK_BYTES // max(row_bytes, 1), low), high)))
+    if n_rows * n_columns > WORTH_THREADS:
+        n_blocks = -(-n_blocks // _BLOCKS_MULTIPLE) * _BLOCKS_MULTIPLE
+    return -(-n_rows // n_blocks)
+
+
 class DenseBlocks(Blocks):
     """Blocks of a C-ordered array or memory map."""
 
-    def __init__(self, X: Array):
+    def __init__(self, X: Array, block_rows: int | None = None):
         n_rows, n_columns = X.shape
-        super().__init__(n_rows, n_columns, n_columns * X.itemsize, X.dtype)
+        super().__init__(n_rows, n_columns, n_columns * X.itemsize, X.dtype, block_rows)
         self.X = X
 
     def get(self, i: int, j: int) -> Array:
@@ -97,9 +112,19 @@ class DenseBlocks(Blocks):
         runs in X's type; a column whose squares leave its range is looked at again in float64.
         """
         kept = range(self.n_rows) if weight is None else np.flatnonzero(weight)
-        some = self.X[kept[:: max(1, len(kept) // 256)]]
-        with np.errstate(invalid="ignore"):
-            reference = np.median(some, axis=0).astype(self.dtype)  # no outlier moves it
+        reference = reference_point(self.X[kept[reference_positions(len(kept))]])
+        sums = self.shifted_sums(reference, weight, team)
+
+        def of_column(k: int) -> tuple[float, float]:
+            return column_moments(
+                lambda function, *args: self.each(function, self.X[:, k], weight, *args), weight_sum
+            )
+
+        weight_sum = self.weight_sum(weight)
+        return moments_of_columns(sums, weight_sum, reference, of_column)
+
+    def shifted_sums(self, reference: Array, weight: Array | None, team: ThreadTeam) -> Array:
+        """Return the sums over each block of x - reference and of its square, (n_blocks, 2, p)."""
         parts = np.empty((self.n_blocks, 2, self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
@@ -113,46 +138,9 @@ class DenseBlocks(Blocks):
                 d *= d
                 parts[block, 1] = np.dot(w, d)
 
-        with np.errstate(all="ignore"):  # what overflows here is looked at again below
+        with np.errstate(all="ignore"):  # a column that overflows here is looked at again
             team.run(work, self.n_blocks)
-            weight_sum = self.n_rows if weight is None else float(weight.sum(dtype=np.float64))
-            shift, square = parts.sum(axis=0) / weight_sum
-            mean, variance = reference + shift, square - shift**2
-        small = np.finfo(self.dtype).tiny / np.finfo(self.dtype).eps
-        deviation = np.sqrt(np.maximum(variance, 0))
-        for k in np.flatnonzero(~(np.isfinite(mean) & (variance > small) & np.isfinite(variance))):
-            mean[k], deviation[k] = careful_moments(self.X[:, k], weight)
-        return Moments(mean, deviation)
-
-
-def _check_finite(X: Any) -> None:
-    with np.errstate(invalid="ignore"):  # the sum of infinities that it may take
-        assert_all_finite(X, input_name="X")
-
-
-def _check_size(largest: float) -> None:
-    if largest > _LARGEST:
-        raise ValueError(
-            f"X must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale the column."
-        )
-
-
-def careful_moments(column: Array, weight: Array | None) -> tuple[float, float]:
-    """Return mean and standard deviation of one column in float64, whatever its magnitude.
-
-    A spread below the normal numbers cannot be divided by, and counts as none.
-    """
-    _check_finite(column)
-    kept = column if weight is None else column[weight > 0]
-    x, w = kept.astype(np.float64), None if weight is None else weight[weight > 0]
-    low, high = float(x.min()), float(x.max())
-    _check_size(max(-low, high))
-    mean = float(np.average(x, weights=w))
-    spread = max(high - mean, mean - low)
-    if low == high or spread < _SMALLEST:
-        return low, 0.0
-    deviation = spread * float(np.sqrt(np.average(((x - mean) / spread) ** 2, weights=w)))
-    return (mean, deviation) if deviation >= _SMALLEST else (low, 0.0)
+        return parts
 
 
 class SparseBlocks(Blocks):
@@ -192,12 +180,12 @@ class SparseBlocks(Blocks):
 
     def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
         """Return the moments of the columns."""
-        _check_finite(self.X)
+        check_finite(self.X)
         X, weights = self.X.astype(np.float64, copy=False), None
         if weight is not None:
             X, weights = X[weight > 0], weight[weight > 0].astype(np.float64)
         low, high = min_max_axis(X, axis=0)
-        _check_size(max(-low.min(), high.max()))
+        check_size(max(-low.min(), high.max()))
         mean, variance = mean_variance_axis(X, axis=0, weights=weights)
         deviation = np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0)))
         return Moments(np.where(low == high, low, mean), deviation)

@@ -7,19 +7,21 @@ memory first, as for any other rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._core.arrays import beside, namespace, to_numpy, wide
+from gbmap._core.activation import Activation
+from gbmap._core.arrays import JAX, beside, library_of, namespace, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
-from gbmap._rows.blocks import DenseBlocks, Moments, careful_moments
+from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, mean_absolute_gradient
+from gbmap._rows.moments import Moments, careful_moments
 from gbmap._rows.threads import ThreadTeam
 
 Array = NDArray[Any]
@@ -27,8 +29,8 @@ Array = NDArray[Any]
 _CHUNK_NUMBERS = 1 << 28  # of X at a time: what a pass holds beside X stays within a gigabyte in float32
 _FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
 _REFERENCE_ROWS = 256
-# A choice of more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
-_SPARSE_CHOICE = 50
+# To choose more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
+_SPARSE_CHOICE, _MANY_ROWS = 50, 1_000_000
 
 
 def _fused(X: Any) -> Any:
@@ -40,6 +42,22 @@ def _fused(X: Any) -> Any:
     except ImportError:
         return None
     return fused
+
+
+def _compiled(objective: Objective, X: Any) -> Any:
+    """Return `objective.block_sums`, as one program where the library makes such: JAX."""
+    if library_of(X) not in JAX:
+        return objective.block_sums
+    loss, settings = type(objective.loss), tuple(sorted(vars(objective.loss).items()))
+    return _compiled_by_jax(loss, settings, objective.activation)
+
+
+@lru_cache
+def _compiled_by_jax(loss: type[Loss], settings: tuple[tuple[str, Any], ...], activation: Activation) -> Any:
+    """Return a program that later fits use again, whatever their ridge, which it knows nothing of."""
+    import jax
+
+    return jax.jit(Objective(loss(**dict(settings)), activation, ridge=0.0).block_sums)
 
 
 class DeviceRows:
@@ -96,7 +114,8 @@ class DeviceRows:
         v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
         folded = np.column_stack([thetas[:, 0], v, d])
         total = np.array(
-            [self._sums(objective, output, theta, float(sign)) for theta, sign in zip(folded, signs)]
+            [self._sums(objective, output, theta, float(sign)) for theta, sign in zip(folded, signs)],
+            dtype=np.float64,
         )
         total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
         return objective.finish(total, self.weight_sum, thetas)
@@ -106,7 +125,8 @@ class DeviceRows:
         fused = _fused(self.X)
         if fused is None or self._center is not None or not fused.applies(objective, self.X):
             there = beside(theta, self.X)
-            parts = [objective.block_sums(there, sign, *chunk) for chunk in self._chunks(output)]
+            block_sums = _compiled(objective, self.X)
+            parts = [block_sums(there, sign, *chunk) for chunk in self._chunks(output)]
             return to_numpy(sum(parts[1:], start=parts[0]))
         if output not in self._passes:
             self._passes[output] = fused.Pass(objective, self.X, self.y[output], self.F[output], self.weight)
@@ -161,8 +181,9 @@ class DeviceRows:
         """
         if self.n_rows <= size:
             return self
-        chosen = rng.choice(self.n_rows, size, replace=size > self.n_rows // _SPARSE_CHOICE, shuffle=False)
-        indices = self._xp.asarray(chosen, device=self.X.device)
+        repeat = self.n_rows > _MANY_ROWS and size > self.n_rows // _SPARSE_CHOICE
+        chosen = rng.choice(self.n_rows, size, replace=repeat, shuffle=False)
+        indices = self._xp.asarray(chosen if repeat else np.sort(chosen), device=self.X.device)
         X, weight = self._take(self.X, indices), self._take(self.weight, indices)
         y, F = ([self._take(part, indices) for part in each] for each in (self.y, self.F))
         some = DeviceRows(X, y, F, weight, self.units, self.team)
@@ -258,8 +279,8 @@ def target_moments(residual: Any, weight: Any) -> tuple[Array, Array]:
 
     def mean_of(values: Any) -> Array:
         values = values if weight is None else values * weight[:, None]
-        return to_numpy(xp.sum(values, axis=0, dtype=wide(values))) / total
+        return to_numpy(xp.sum(values, axis=0, dtype=wide(values))).astype(np.float64) / total
 
     mean = mean_of(difference)
     deviation = np.sqrt(np.maximum(mean_of(difference * difference) - mean**2, 0.0))
-    return to_numpy(residual[0, :]) + mean, np.where(deviation > 0, deviation, 1.0)
+    return to_numpy(residual[0, :]).astype(np.float64) + mean, np.where(deviation > 0, deviation, 1.0)

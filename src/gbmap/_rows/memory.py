@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
@@ -20,7 +22,7 @@ Array = NDArray[Any]
 # Above this width the full matrix takes longer to build than the passes that it saves.
 FULL_MATRIX_COLUMNS = 1000
 # Squares of larger numbers, or of those below its inverse, leave the range of float32.
-LARGE_TO_SQUARE = 1e15
+_LARGE_TO_SQUARE = 1e15
 
 
 class MemoryRows:
@@ -49,12 +51,16 @@ class MemoryRows:
         team: ThreadTeam,
     ):
         self.blocks, self.y, self.F, self.weight, self.units, self.team = blocks, y, F, weight, units, team
-        self.weight_sum = float(y.shape[1] if weight is None else weight.sum(dtype=np.float64))
         center = units.center.astype(blocks.dtype)
         self._center = center if isinstance(blocks, DenseBlocks) and center.any() else None
         self._workspaces: list[_Workspace] = []
         self._samples: list[tuple[NDArray[np.intp], MemoryRows]] = []
         self.complete = True
+
+    @cached_property
+    def weight_sum(self) -> float:
+        """The sum of the weights."""
+        return self.blocks.weight_sum(self.weight)
 
     @property
     def n_rows(self) -> int:
@@ -86,6 +92,11 @@ class MemoryRows:
         values : array of shape (C,)
         gradients : array of shape (C, p + 2)
         """
+        sums = self.block_sums(objective, output, thetas, signs)
+        return finish(objective, sums, self.units, self.weight_sum, thetas, signs)
+
+    def block_sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
+        """Return the sums over each block of loss and derivatives, of shape (n_blocks, C, p + 3)."""
         dtype, gain = self.blocks.dtype, objective.activation.gain(self.blocks.dtype)
         v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
         v, d = (gain * v).astype(dtype), (gain * d).astype(dtype)
@@ -106,10 +117,7 @@ class MemoryRows:
             self._workspaces.append(workspace)
 
         self.team.run(work, self.blocks.n_blocks)
-        total = sums.sum(axis=0)
-        total[:, 2:] *= signs[:, None]
-        total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
-        return objective.finish(total, self.weight_sum, thetas)
+        return sums
 
     def _sum_block(
         self,
@@ -140,8 +148,12 @@ class MemoryRows:
 
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
+        return float(self.block_losses(loss, output, shift).sum() / self.weight_sum)
+
+    def block_losses(self, loss: Loss, output: int, shift: float) -> Array:
+        """Return the sum over each block of the loss, of shape (n_blocks,)."""
         sums = np.empty(self.blocks.n_blocks)
-        dtype = self.F.dtype if abs(shift) < LARGE_TO_SQUARE else np.float64
+        dtype = self.F.dtype if abs(shift) < _LARGE_TO_SQUARE else np.float64
 
         def work(blocks: Iterator[int]) -> None:
             for block in blocks:
@@ -151,7 +163,7 @@ class MemoryRows:
                 sums[block] = loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
 
         self.team.run(work, self.blocks.n_blocks)
-        return float(sums.sum() / self.weight_sum)
+        return sums
 
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score.
@@ -159,8 +171,13 @@ class MemoryRows:
         Through the stored learner and the code of `transform`, so that a model that goes on from a
         stored ensemble meets the very same numbers.
         """
-        learner, output = ensemble[-1:], int(ensemble.outputs[-1])
-        first = not (ensemble.outputs[:-1] == output).any()
+        output = int(ensemble.outputs[-1])
+        self.add(ensemble[-1:], first=not (ensemble.outputs[:-1] == output).any())
+        self._tell_samples(output)
+
+    def add(self, learner: Ensemble, *, first: bool) -> None:
+        """Add a learner to the score of its output, given whether it is the first one there."""
+        output = int(learner.outputs[0])
         shift, scale = self.units.target_mean[output] * first, self.units.target_scale[output]
 
         def work(blocks: Iterator[int]) -> None:
@@ -170,7 +187,6 @@ class MemoryRows:
                 self.F[output, i:j] += (phi - shift) / scale
 
         self.team.run(work, self.blocks.n_blocks)
-        self._tell_samples(output)
 
     def _tell_samples(self, output: int) -> None:
         for indices, sample in self._samples:
@@ -193,18 +209,11 @@ class MemoryRows:
         """
         eligible = None if self.weight is None else np.flatnonzero(self.weight)
         n_eligible = self.n_rows if eligible is None else len(eligible)
-        indices = np.arange(n_eligible)
-        if n_eligible > size:
-            indices = np.sort(rng.choice(n_eligible, size, replace=False, shuffle=False))
+        indices = draw(n_eligible, size, rng)
         if eligible is not None:
             indices = eligible[indices]
-        X, units = self.blocks.take(indices), self.units
-        if isinstance(self.blocks, DenseBlocks):
-            _standardise(X, units)
-            units = units.of_standard_rows()
-        blocks = type(self.blocks)(X)
-        weight = None if self.weight is None else self.weight[indices]
-        sample = MemoryRows(blocks, self.y[:, indices], self.F[:, indices], weight, units, self.team)
+        X, weight = self.blocks.take(indices), None if self.weight is None else self.weight[indices]
+        sample = sample_rows(X, self.y[:, indices], self.F[:, indices], weight, self.units, self.team)
         sample.complete = len(indices) == n_eligible
         self._samples.append((indices, sample))
         return sample
@@ -244,6 +253,43 @@ class MemoryRows:
         indices = indices[:: -(-len(indices) // n_rows)]
         weight = None if self.weight is None else self.weight[indices]
         return mean_absolute_gradient(ensemble, self.blocks.take(indices), weight)
+
+
+def finish(
+    objective: Objective, sums: Array, units: Units, weight_sum: float, thetas: Array, signs: Array
+) -> tuple[Array, Array]:
+    """Return values and gradients of candidates, given `MemoryRows.block_sums` of all blocks in order."""
+    total = sums.sum(axis=0)
+    total[:, 2:] *= signs[:, None]
+    total[:, 2:-1] = units.fold_gradient(total[:, 2:-1], total[:, -1])
+    return objective.finish(total, weight_sum, thetas)
+
+
+def largest(array: Array) -> float:
+    """Return the largest size of any number."""
+    return float(max(array.max(), -array.min()))
+
+
+def fits_float32(largest_y: float, largest_F: float) -> bool:
+    """Return whether squares of targets and scores stay in the range of float32."""
+    return largest_F < _LARGE_TO_SQUARE and 1 / _LARGE_TO_SQUARE < (largest_y or 1.0) < _LARGE_TO_SQUARE
+
+
+def draw(n_rows: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return `size` of the numbers below `n_rows` in order, or all if there are no more."""
+    if n_rows <= size:
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, size, replace=False, shuffle=False))
+
+
+def sample_rows(
+    X: Any, y: Array, F: Array, weight: Array | None, units: Units, team: ThreadTeam
+) -> MemoryRows:
+    """Return rows taken from others, whose X is theirs to keep: in standard units if it is dense."""
+    if scipy.sparse.issparse(X):
+        return MemoryRows(SparseBlocks(X), y, F, weight, units, team)
+    _standardise(X, units)
+    return MemoryRows(DenseBlocks(X), y, F, weight, units.of_standard_rows(), team)
 
 
 def mean_absolute_gradient(ensemble: Ensemble, X: Any, weight: Array | None) -> Array:

@@ -157,8 +157,8 @@ class DriftAssessment:
         W1(f), the Wasserstein distance of h between batch and reference, in units of y: at least ``|shift|``.
         Both this and the next are above zero for two samples of the same distribution.
     coordinate_distance : float, per output
-        The sum of W1(f_j) over the coordinates of an output: at least ``|shift|``, but no bound of W1(f). For a
-        foreign model it bounds ``shift - remainder``.
+        The sum of W1(f_j) over the coordinates of an output: at least ``|shift|``, but no bound of W1(f). For
+        a foreign model it bounds ``shift - remainder``.
     contributions : array of shape (p,), or (p, K) for K outputs
         The share of each feature in the shift, adding up to ``shift - remainder``: the mean over the batch
         of integrated gradients from the mean reference row, less that over the reference rows. For a linear

@@ -1,0 +1,217 @@
+"""Parts of rows that live with Dask, and what can be asked of all of them at once.
+
+A column (X, y, F, weights) is a list of delayed objects, one for each part. `keep` lets the results stay
+where they were computed, `collect` brings them here. Dask remembers how each part came about, and computes it
+anew if the worker that had it is lost.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from uuid import uuid4
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._rows.blocks import layout_of
+from gbmap._rows.threads import available_cores, single_threaded_blas
+
+Array = NDArray[Any]
+Column = list[Any] | None
+
+# A part is no larger than this, so that it moves and is computed anew in seconds.
+_PART_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part lies among the rows."""
+
+    what: str
+    start: int
+    stop: int
+    block_rows: int = 1
+    n_threads: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.what} (rows {self.start} to {self.stop - 1})" if self.stop else self.what
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How rows are cut into parts, and these into blocks.
+
+    Attributes
+    ----------
+    bounds : tuple of int
+        The first row of each part, and the number of all rows.
+    block_rows : tuple of int
+        The rows of a block, part by part.
+    recut : bool
+        Whether the parts are whole numbers of the blocks that rows in memory have, so that sums over blocks
+        have the same bits; else they are the chunks as they came.
+    n_threads : int
+        The threads that work on one part.
+    """
+
+    bounds: tuple[int, ...]
+    block_rows: tuple[int, ...]
+    recut: bool
+    n_threads: int
+
+    @classmethod
+    def of(cls, lengths: list[int], n_columns: int, dtype: np.dtype[Any], *, recut: bool) -> Layout:
+        """Return the layout for chunks of such lengths: one part for each worker, unless that is too large.
+
+        A task costs the scheduler about a millisecond, so that few parts with many threads each are best.
+        """
+        n_workers, n_threads = slots()
+        if recut:
+            n_rows = sum(lengths)
+            rows = layout_of(n_rows, n_columns, dtype)
+            n_blocks, most = -(-n_rows // rows), _PART_BYTES // (rows * n_columns * dtype.itemsize)
+            length = rows * max(1, min(-(-n_blocks // n_workers), most))
+            bounds = [*range(0, n_rows, length), n_rows]
+            block_rows = [rows] * (len(bounds) - 1)
+        else:
+            lengths = [length for length in lengths if length]
+            bounds = np.cumsum([0, *lengths]).tolist()
+            block_rows = [layout_of(length, n_columns, dtype) for length in lengths]
+        return cls(tuple(bounds), tuple(block_rows), recut, max(1, n_threads // len(block_rows)))
+
+    @property
+    def lengths(self) -> list[int]:
+        """The rows of each part."""
+        return [j - i for i, j in pairwise(self.bounds)]
+
+    def places(self) -> list[Place]:
+        """Return where each part lies."""
+        spans, n_parts = pairwise(self.bounds), len(self.bounds) - 1
+        return [
+            Place(f"partition {number} of {n_parts}", i, j, rows, self.n_threads)
+            for number, ((i, j), rows) in enumerate(zip(spans, self.block_rows))
+        ]
+
+
+class _Call:
+    """A function with its arguments, which Dask takes as one thing and does not look into."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]):
+        self.function, self.args = function, args
+
+    def __call__(self, place: Place, *data: Any) -> Any:
+        try:
+            with single_threaded_blas(), np.errstate(all="ignore"):
+                return self.function(place, *data, *self.args)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+        except Exception as error:
+            raise RuntimeError(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def plan(
+    function: Callable[..., Any], places: Sequence[Place], columns: Sequence[Column], *args: Any
+) -> list[Any]:
+    """Return ``function(place, part of each column, *args)`` for each part, to be computed."""
+    from dask.delayed import delayed
+
+    run = delayed(_Call(function, args), pure=False, traverse=False)
+    name = f"gbmap-{getattr(function, 'func', function).__name__.strip('_')}-{uuid4().hex}"
+    data = zip(*([None] * len(places) if column is None else column for column in columns), strict=True)
+    return [
+        run(place, *parts, dask_key_name=f"{name}-{number}")
+        for number, (place, parts) in enumerate(zip(places, data, strict=True))
+    ]
+
+
+# What has been kept in the fit that is going on.
+_kept: ContextVar[list[ref[Any]] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def one_fit() -> Iterator[None]:
+    """Let a cluster drop at the end all that was kept, which the traceback of an error still refers to."""
+    kept: list[ref[Any]] = []
+    token = _kept.set(kept)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+        alive = [each for each in (weak() for weak in kept) if each is not None]
+        distributed = sys.modules.get("distributed")
+        for future in distributed.futures_of(alive) if alive and distributed else []:
+            future.release()
+
+
+def keep(planned: list[Any]) -> list[Any]:
+    """Start to compute, and leave the results where they are."""
+    from dask.base import persist
+
+    kept = list(persist(*planned))  # type: ignore[no-untyped-call]
+    registered = _kept.get()
+    if registered is not None:
+        registered.extend(ref(each) for each in kept)
+    return kept
+
+
+def collect(planned: list[Any]) -> list[Any]:
+    """Compute, and return the results."""
+    from dask.base import compute
+
+    return list(compute(*planned, optimize_graph=False))  # type: ignore[no-untyped-call]
+
+
+def slots() -> tuple[int, int]:
+    """Return how many workers there are, and their threads in all; without a cluster, this machine's."""
+    client = _client()
+    if client is None:
+        return 1, available_cores()
+    threads = client.nthreads()
+    return max(1, len(threads)), max(1, sum(threads.values()))
+
+
+def _client() -> Any:
+    """Return the client of the cluster that Dask would use now, or None."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)  # type: ignore[no-untyped-call]
+    return client if hasattr(client, "nthreads") else None
+
+
+def spread(column: list[Any]) -> list[Any]:
+    """Return a kept column with its parts shared out evenly over the workers; few of them have to move.
+
+    Dask puts a part where most of its rows are, so that one worker may get two parts and another none.
+    """
+    from dask.base import annotate
+
+    client, column = _client(), list(column)
+    if client is None:
+        return column
+    futures = sys.modules["distributed"].futures_of(column)
+    sys.modules["distributed"].wait(futures)
+    homes, load = client.who_has(futures), dict.fromkeys(client.nthreads(), 0)
+    fair, surplus = -(-len(column) // len(load)), []
+    for number, part in enumerate(column):
+        home = next(iter(homes.get(part.key, ())), None)
+        if home in load and load[home] < fair:
+            load[home] += 1
+        else:
+            surplus.append(number)
+    for number in surplus:
+        target = min(load, key=lambda worker: load[worker])
+        load[target] += 1
+        with annotate(workers=[target], allow_other_workers=True):
+            column[number] = plan(_moved, [Place("rows", 0, 0)], [[column[number]]])[0]
+    return keep(column)
+
+
+def _moved(_: Place, part: Any) -> Any:
+    return part

@@ -1,0 +1,272 @@
+"""The rows of a fit on a cluster: one round for each sum over rows, samples in memory here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.losses import Loss
+from gbmap._core.objective import Objective
+from gbmap._core.units import Units
+from gbmap._rows.blocks import DenseBlocks
+from gbmap._rows.dask.parts import Place
+from gbmap._rows.dask.table import DaskTable
+from gbmap._rows.memory import (
+    MemoryRows,
+    draw,
+    finish,
+    fits_float32,
+    largest,
+    mean_absolute_gradient,
+    sample_rows,
+)
+from gbmap._rows.moments import Moments, standard_units
+from gbmap._rows.threads import ThreadTeam
+
+Array = NDArray[Any]
+
+
+class DaskRows:
+    """Rows (x, y, weight) with their current score F in parts, each with its worker.
+
+    F is never changed in place: each learner makes a new one, which Dask can compute anew from the last.
+
+    Parameters
+    ----------
+    table : DaskTable
+        X, and where the parts lie.
+    y, F : columns of arrays of shape (K, n_i), in X's type and in standard units
+    weight : column of arrays of shape (n_i,), in X's type, or None
+    units : Units
+    team : ThreadTeam
+        For the samples, which lie in memory.
+    """
+
+    def __init__(
+        self,
+        table: DaskTable,
+        y: list[Any],
+        F: list[Any],
+        weight: list[Any] | None,
+        units: Units,
+        team: ThreadTeam,
+    ):
+        self.table, self.y, self.F, self.weight, self.units, self.team = table, y, F, weight, units, team
+        self.weight_sum = table.weight_sum(weight)
+        self._samples: list[MemoryRows] = []
+        self._chosen: list[list[Any]] = []  # columns of the numbers of their rows
+        self._first_sample: tuple[Array, Array | None] | None = None  # X as it is, and weight
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.table.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self.table.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """K, the number of outputs."""
+        return self.table.n_outputs
+
+    @property
+    def eps(self) -> float:
+        """The relative rounding error of one row's numbers."""
+        return float(np.finfo(self.table.dtype).eps)
+
+    def value_and_gradient(
+        self, objective: Objective, output: int, thetas: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Evaluate candidates (a, w, c) with their signs in one round."""
+        sums = np.concatenate(self._ask(_block_sums, objective, output, thetas, signs))
+        return finish(objective, sums, self.units, self.weight_sum, thetas, signs)
+
+    def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
+        """Return the mean loss of the current score of one output, plus a constant."""
+        return float(np.concatenate(self._ask(_block_losses, loss, output, shift)).sum() / self.weight_sum)
+
+    def _columns(self) -> list[Any]:
+        return [self.table.X, self.y, self.F, self.weight]
+
+    def _ask(self, function: Any, *args: Any) -> list[Any]:
+        return self.table.ask(function, self._columns(), self.units, *args)
+
+    def advance(self, ensemble: Ensemble) -> None:
+        """Add the last learner of an ensemble, as stored, to the score of its output."""
+        last = ensemble[-1:]
+        first = not (ensemble.outputs[:-1] == last.outputs[0]).any()
+        self.F = self.table.keep(_advanced, self._columns(), self.units, last, first)
+        self._tell_samples(int(last.outputs[0]))
+
+    def _tell_samples(self, output: int) -> None:
+        if not self._samples:
+            return
+        found = self.table.ask(_scores_at, [self.F, *self._chosen], output)
+        for sample, scores in zip(self._samples, zip(*found)):
+            sample.F[output] = np.concatenate(scores)
+
+    def remember(self, output: int) -> list[Any]:
+        """Return the score, for `restore`."""
+        return self.F
+
+    def restore(self, output: int, score: list[Any]) -> None:
+        """Bring the score of one output back to what it was."""
+        self.F = score
+        self._tell_samples(output)
+
+    def sample(self, size: int, rng: np.random.Generator) -> MemoryRows:
+        """Return in memory the rows that `MemoryRows.sample` chooses, whose F follows this one's."""
+        n_eligible = sum(self.table.n_eligible)
+        positions = draw(n_eligible, size, rng)
+        chosen = self.table.choose(positions)
+        X, y, F, weight = self._brought_here(chosen)
+        if self._first_sample is None:
+            self._first_sample = X.copy(), weight
+        sample = sample_rows(X, y, F, weight, self.units, self.team)
+        sample.complete = len(positions) == n_eligible
+        self._samples.append(sample)
+        self._chosen.append(chosen)
+        return sample
+
+    def _brought_here(self, chosen: list[Any]) -> tuple[Array, Array, Array, Array | None]:
+        parts = self.table.ask(_rows_at, [chosen, *self._columns()])
+        X, y, F, weight = zip(*parts)
+        together = None if self.weight is None else np.concatenate(weight)
+        return np.concatenate(X), np.concatenate(y, axis=1), np.concatenate(F, axis=1), together
+
+    def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
+        """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
+        if self._first_sample is None:
+            positions = np.arange(0, self.n_rows, -(-self.n_rows // n_rows))
+            chosen = self.table.rows_at(positions, self.table.layout.lengths)
+            X, _, _, weight = self._brought_here(chosen)
+            return mean_absolute_gradient(ensemble, X, weight)
+        X, weight = self._first_sample
+        step = -(-len(X) // n_rows)
+        return mean_absolute_gradient(ensemble, X[::step], None if weight is None else weight[::step])
+
+
+def dask_rows(
+    table: DaskTable, team: ThreadTeam, *, standardize: bool, residual: bool, ridge: float | None
+) -> tuple[DaskRows, Moments, Array]:
+    """Do what `as_rows` does, where the rows are."""
+    table = table.weighted(table.weight)
+    moments = table.moments()
+    if table.dtype == np.float32 and not moments.fit_float32:
+        table = table.in_float64()
+    target_mean, target_deviation = np.zeros(table.n_outputs), np.ones(table.n_outputs)
+    if residual:
+        target_mean, target_deviation = table.target_moments()
+    center = moments.center(table.dtype)
+    units = standard_units(
+        moments, target_mean, target_deviation, center, standardize=standardize, ridge=ridge
+    )
+    return _standard_rows(table, units, team, residual), moments, target_deviation
+
+
+def more_dask_rows(table: DaskTable, units: Units, team: ThreadTeam, *, residual: bool) -> DaskRows:
+    """Return further rows in the units of others."""
+    return _standard_rows(table.weighted(table.weight), units, team, residual)
+
+
+def _standard_rows(table: DaskTable, units: Units, team: ThreadTeam, residual: bool) -> DaskRows:
+    columns = [table.targets, table.score]
+    if table.dtype == np.float32:
+        sizes = np.array(table.ask(_sizes, columns, units, residual))
+        if not fits_float32(*sizes.max(axis=0)):
+            table = table.in_float64()
+            columns = [table.targets, table.score]
+    y = table.keep(_standard_targets, columns, units, residual, table.dtype)
+    F = table.keep(_starting_scores, columns, residual, table.dtype)
+    weight = None if table.weight is None else table.keep(_as_type, [table.weight], table.dtype)
+    table = replace(table, targets=None, score=None, weight=table.weight)
+    return DaskRows(table, y, F, weight, units, team)
+
+
+def _as_type(_: Place, array: Array, dtype: np.dtype[Any]) -> Array:
+    return array.astype(dtype)
+
+
+def _standard(targets: Array, score: Array | None, units: Units, residual: bool) -> tuple[Array, Array]:
+    """Return y and F in standard units, of shape (n_i, K)."""
+    start: Any = 0.0 if score is None else score
+    y = (targets - start - units.target_mean) / units.target_scale if residual else targets
+    return y, np.broadcast_to(0.0 if residual else start, targets.shape)
+
+
+def _sizes(
+    _: Place, targets: Array, score: Array | None, units: Units, residual: bool
+) -> tuple[float, float]:
+    y, F = _standard(targets, score, units, residual)
+    return largest(y), largest(F)
+
+
+def _standard_targets(
+    _: Place, targets: Array, score: Array | None, units: Units, residual: bool, dtype: np.dtype[Any]
+) -> Array:
+    return np.array(_standard(targets, score, units, residual)[0].T, dtype=dtype, order="C")
+
+
+def _starting_scores(
+    _: Place, targets: Array, score: Array | None, residual: bool, dtype: np.dtype[Any]
+) -> Array:
+    start = np.broadcast_to(0.0 if residual or score is None else score, targets.shape)
+    return np.array(start.T, dtype=dtype, order="C")
+
+
+@contextmanager
+def _rows(
+    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units
+) -> Iterator[MemoryRows]:
+    """Let the threads of a worker have a part as rows in memory."""
+    with ThreadTeam(place.n_threads) as team:
+        yield MemoryRows(DenseBlocks(X, place.block_rows), y, F, weight, units, team)
+
+
+def _block_sums(
+    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *candidates: Any
+) -> Array:
+    with _rows(place, X, y, F, weight, units) as rows:
+        return rows.block_sums(*candidates)
+
+
+def _block_losses(
+    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *wanted: Any
+) -> Array:
+    with _rows(place, X, y, F, weight, units) as rows:
+        return rows.block_losses(*wanted)
+
+
+def _advanced(
+    place: Place,
+    X: Array,
+    y: Array,
+    F: Array,
+    weight: Array | None,
+    units: Units,
+    last: Ensemble,
+    first: bool,
+) -> Array:
+    with _rows(place, X, y, F.copy(), weight, units) as rows:
+        rows.add(last, first=first)
+        return rows.F
+
+
+def _scores_at(_: Place, F: Array, *rest: Any) -> list[Array]:
+    *chosen, output = rest
+    return [F[output, rows] for rows in chosen]
+
+
+def _rows_at(
+    _: Place, rows: Array, X: Array, y: Array, F: Array, weight: Array | None
+) -> tuple[Array, Array, Array, Array | None]:
+    return X[rows], y[:, rows], F[:, rows], None if weight is None else weight[rows]

@@ -1,0 +1,212 @@
+"""The rows of a fit in parts: X, targets, weights and f_0 in the user's units, and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap._rows.blocks import Blocks, DenseBlocks
+from gbmap._rows.dask.parts import Column, Layout, Place, collect, keep, plan
+from gbmap._rows.dask.reading import cut
+from gbmap._rows.moments import (
+    Each,
+    Moments,
+    column_moments,
+    moments_of_columns,
+    reference_point,
+    reference_positions,
+    target_moments,
+    weight_total,
+)
+from gbmap._rows.threads import ThreadTeam
+
+Array = NDArray[Any]
+
+
+@dataclass
+class DaskTable:
+    """Rows in parts, where they live.
+
+    Attributes
+    ----------
+    layout : Layout
+    shape : tuple of int
+        That of X.
+    dtype : numpy dtype
+        That of X.
+    n_outputs : int
+        K.
+    X : column of arrays of shape (n_i, p)
+    targets : column of arrays of shape (n_i, K), in float64
+    weight : column of arrays of shape (n_i,), or None
+    score : column of arrays of shape (n_i, K), or None for f_0 = 0
+    """
+
+    layout: Layout
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    n_outputs: int
+    X: Column
+    targets: Column
+    weight: Column = None
+    score: Column = None
+    n_eligible: list[int] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of X."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def plan(self, function: Callable[..., Any], columns: list[Column], *args: Any) -> list[Any]:
+        """Return ``function(place, part of each column, *args)`` for each part, to be computed."""
+        return plan(function, self.layout.places(), columns, *args)
+
+    def keep(self, function: Callable[..., Any], columns: list[Column], *args: Any) -> list[Any]:
+        """Compute the parts of a new column, and leave them where they are."""
+        return keep(self.plan(function, columns, *args))
+
+    def ask(self, function: Callable[..., Any], columns: list[Column], *args: Any) -> list[Any]:
+        """Return what a function gives for each part: one round."""
+        return collect(self.plan(function, columns, *args))
+
+    def each(self, numbers: Column, weight: Column = None) -> Each:
+        """Return what answers for all blocks of a column, in order."""
+        return lambda function, *args: np.concatenate(self.ask(_each, [numbers, weight], function, *args))
+
+    def weight_sum(self, weight: Column) -> float:
+        """Return the total weight."""
+        return float(self.shape[0] if weight is None else self.each(weight)(weight_total).sum())
+
+    def weighted(self, weight: Column) -> Self:
+        """Return the same rows with weights of a mean near one, by a power of two."""
+        if weight is None:
+            return replace(self, n_eligible=self.layout.lengths)
+        largest = max(self.ask(_largest, [weight]))
+        exponent = int(np.frexp(largest)[1])
+        weight = self.keep(_scaled, [weight], -exponent)
+        mean = self.weight_sum(weight) / self.shape[0]
+        weight = self.keep(_scaled, [weight], -int(np.frexp(mean)[1]))
+        return replace(self, weight=weight, n_eligible=self.ask(_count, [weight]))
+
+    def scored(self, f_0: Callable[[Array], Array] | None) -> Self:
+        """Return the same rows with their f_0."""
+        return self if f_0 is None else replace(self, score=self.keep(_applied, [self.X], f_0))
+
+    def in_float64(self) -> Self:
+        """Return the same rows with X in float64, in the parts and blocks that rows of that type have."""
+        dtype = np.dtype(np.float64)
+        layout = Layout.of(self.layout.lengths, self.shape[1], dtype, recut=self.layout.recut)
+        columns = {"X": self.plan(_as_float64, [self.X]), "targets": self.targets, "score": self.score}
+        cut_anew = {
+            name: column and keep(cut(column, self.layout.lengths, layout.bounds))
+            for name, column in (columns | {"weight": self.weight}).items()
+        }
+        table = replace(self, layout=layout, dtype=dtype, **cut_anew)  # type: ignore[arg-type]
+        return table.weighted(table.weight)
+
+    def moments(self) -> Moments:
+        """Return the moments of X's columns; see `DenseBlocks.moments`."""
+        weight_sum, n = self.weight_sum(self.weight), sum(self.n_eligible)
+        chosen = self.choose(np.arange(0, n, reference_positions(n).step))
+        reference = reference_point(np.concatenate(self.ask(_take_rows, [chosen, self.X])))
+        sums = np.concatenate(self.ask(_shifted_sums, [self.X, self.weight], reference))
+
+        def of_column(k: int) -> tuple[float, float]:
+            return column_moments(self.each(self.plan(_column, [self.X], k), self.weight), weight_sum)
+
+        return moments_of_columns(sums, weight_sum, reference, of_column)
+
+    def target_moments(self) -> tuple[Array, Array]:
+        """Return mean and deviation of the targets less f_0."""
+        residual = self.keep(_residual, [self.targets, self.score])
+        first = self.ask(_first, [residual])[0]
+        return target_moments(self.each(residual, self.weight), self.weight_sum(self.weight), first)
+
+    def choose(self, positions: Array) -> list[Any]:
+        """Return a column of row numbers, given sorted positions among the rows that have a weight."""
+        return self.rows_at(positions, self.n_eligible, self.weight)
+
+    def rows_at(self, positions: Array, counts: list[int], weight: Column = None) -> list[Any]:
+        """Return a column of row numbers, given sorted positions among as many rows in each part."""
+        ends = np.cumsum(counts)
+        split = np.split(positions, np.searchsorted(positions, ends[:-1]))
+        starts = np.concatenate([[0], ends[:-1]])
+        return self.keep(_numbers, [[each - start for each, start in zip(split, starts)], weight])
+
+    def digests(self) -> Array:
+        """Return what tells these rows from others, block by block, however they are cut into parts."""
+        return np.concatenate(self.ask(_digests, [self.X, self.targets, self.weight]))
+
+    def release(self) -> None:
+        """Let go of the rows."""
+        self.X = self.targets = self.weight = self.score = None
+
+
+def _blocks(place: Place) -> Blocks:
+    return Blocks(place.stop - place.start, 0, 0, np.dtype(np.float64), place.block_rows)
+
+
+def _each(place: Place, numbers: Array, weight: Array | None, function: Any, *args: Any) -> Array:
+    return _blocks(place).each(function, numbers, weight, *args)
+
+
+def _largest(_: Place, weight: Array) -> float:
+    return float(weight.max())
+
+
+def _scaled(_: Place, weight: Array, exponent: int) -> Array:
+    return np.ldexp(weight, exponent)
+
+
+def _count(_: Place, weight: Array) -> int:
+    return int(np.count_nonzero(weight))
+
+
+def _applied(_: Place, X: Array, function: Any) -> Any:
+    return function(X)
+
+
+def _as_float64(_: Place, X: Array) -> Array:
+    return X.astype(np.float64)
+
+
+def _column(_: Place, X: Array, k: int) -> Array:
+    column: Array = X[:, k]
+    return column
+
+
+def _residual(_: Place, targets: Array, score: Array | None) -> Array:
+    return targets if score is None else targets - score
+
+
+def _first(_: Place, residual: Array) -> Array:
+    first: Array = residual[0]
+    return first
+
+
+def _numbers(_: Place, positions: Array, weight: Array | None) -> Array:
+    return positions if weight is None else np.flatnonzero(weight)[positions]
+
+
+def _take_rows(_: Place, rows: Array, X: Array) -> Array:
+    return X[rows]
+
+
+def _shifted_sums(place: Place, X: Array, weight: Array | None, reference: Array) -> Array:
+    with ThreadTeam(place.n_threads) as team:
+        return DenseBlocks(X, place.block_rows).shifted_sums(reference, weight, team)
+
+
+def _digests(place: Place, X: Array, targets: Array, weight: Array | None) -> Array:
+    blocks, digests = _blocks(place), []
+    for block in range(blocks.n_blocks):
+        i, j = blocks.bounds(block)
+        digest = sha256(X[i:j].tobytes() + targets[i:j].tobytes())
+        digest.update(b"" if weight is None else weight[i:j].tobytes())
+        digests.append(np.frombuffer(digest.digest(), np.uint8))
+    return np.array(digests)

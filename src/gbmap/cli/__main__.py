@@ -1,0 +1,8 @@
+"""``python -m gbmap.cli``, the same as ``gbmap``."""
+
+import sys
+
+from gbmap.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Whether a table has drifted: the two tests, and what has changed in which columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import betabinom
+
+from gbmap._subject import Subject
+from gbmap.cli._sample import Sample
+
+Array = NDArray[Any]
+
+_EXPLAINED_ROWS = 1000  # alarmed rows whose reasons are looked at
+
+
+def assess(
+    model: Any, sample: Sample, *, delta: float, tolerated_alarms: float, confidence: float
+) -> dict[str, Any]:
+    """Test a sample for drift, and say what is different.
+
+    There are two tests, of the mean prediction and of the share of alarms; each may be wrong with half of
+    the chance that is left by `confidence`.
+    """
+    each = 1 - (1 - confidence) / 2
+    found = model.detector_.assess(sample.features, sample.targets, delta=delta, confidence=each)
+    shares = found.share_over_threshold, found.calibration_share_over_threshold
+    more = alarms(*shares, tolerated_alarms, found.n_rows, model.detector_.calibration_size_, each)
+    return {
+        "drift": bool(found.is_shifted or more["is_more"]),
+        "level": 1 - each,
+        "rows": sample.n_rows,
+        "alarms": more,
+        "columns": changes(model, sample.features, found.contributions),
+        "assessment": found.to_dict(),
+    }
+
+
+def alarms(
+    share: float, expected: float, tolerated: float, n_rows: int, n_calibration: int, confidence: float
+) -> dict[str, Any]:
+    """Test whether more rows raise the alarm than are tolerated, however many rows there are.
+
+    The threshold was set by a few calibration rows, so that the share above it is itself uncertain: for C of
+    them it follows a beta distribution of weight C + 1.
+    """
+    rate = min(max(tolerated, 1e-9), 1 - 1e-9)
+    count, weight = round(share * n_rows), n_calibration + 1
+    p_value = float(betabinom.sf(count - 1, n_rows, rate * weight, (1 - rate) * weight))
+    return {
+        "share": share,
+        "expected_share": expected,
+        "tolerated_share": tolerated,
+        "p_value": p_value,
+        "is_more": p_value < 1 - confidence,
+    }
+
+
+def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, Any]]:
+    """Return what each column has to do with the drift, the largest share in the shift first.
+
+    Parameters
+    ----------
+    model : TableModel
+    features : pandas.DataFrame
+        The rows.
+    contributions : array of shape (p,) or (p, K)
+        The shares of the columns in the shift of the mean prediction.
+
+    Returns
+    -------
+    columns : list of dict
+        With "column", "shift", its share in the shift (of the output where it is largest), "alarms", its
+        mean absolute share in the indicator of rows that raise the alarm (None if there are none), and
+        "change", what is different in the column.
+    """
+    subject = Subject.of(model.pipeline_)
+    shifts = contributions.reshape(len(contributions), -1)
+    shift = np.take_along_axis(shifts, np.abs(shifts).argmax(axis=1)[:, None], axis=1)[:, 0]
+    in_alarms, words = _in_alarms(model, features), _words(subject, features)
+    found = [
+        {
+            "column": str(name),
+            "shift": float(shift[k]),
+            "alarms": None if in_alarms is None else float(in_alarms[k]),
+            "change": words[k],
+        }
+        for k, name in enumerate(subject.feature_names)
+    ]
+    return sorted(found, key=lambda each: -abs(float(each["shift"])))
+
+
+def _in_alarms(model: Any, features: Any) -> Array | None:
+    alarmed = np.flatnonzero(model.detector_.predict(features) < 0)[:_EXPLAINED_ROWS]
+    if len(alarmed) == 0:
+        return None
+    values = model.detector_.explain(features.iloc[alarmed]).values
+    shares: Array = np.abs(values.reshape(*values.shape[:2], -1)).sum(axis=2).mean(axis=0)
+    return shares
+
+
+def _words(subject: Subject, features: Any) -> list[str]:
+    """Return for each column what has changed most between the training rows and these."""
+    columns, before = subject.columns, subject.model.mean_
+    after = np.asarray(subject.read(features).mean(axis=0)).reshape(-1)
+    size = np.abs(after - before) / subject.model.scale_
+    words = []
+    for column in range(len(subject.feature_names)):
+        inputs = columns.inputs_of(column)
+        if len(inputs) == 0:
+            words.append("")
+            continue
+        most = inputs[np.argmax(size[inputs])]
+        was, now = ((mean[most] - columns.offset[most]) / columns.slope[most] for mean in (before, after))
+        if columns.kind[most] == "number":
+            words.append(f"mean {was:.4g} -> {now:.4g}")
+        else:
+            name = "missing" if columns.kind[most] == "missing" else str(columns.level[most])
+            words.append(f"{name} {100 * was:.3g} % -> {100 * now:.3g} %")
+    return words

@@ -1,0 +1,51 @@
+"""Why a row is predicted as it is: a frame with a column for each of the user's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gbmap._subject import Subject
+from gbmap.inspection import attributions, explain
+from gbmap.inspection._results import rows_frame, squeeze
+
+
+def explanation(model: Any, features: Any, *, kind: str, standardized: bool = False) -> Any:
+    """Return attributions or coefficients of rows, a row each; one for each output if there are several."""
+    pipeline = model.pipeline_
+    if kind == "attributions":
+        frame = _by_column(model.schema_, _over_the_average(pipeline, features))
+    else:
+        frame = explain(pipeline, features, standardized=standardized).to_frame()
+    if frame.index.nlevels == 1:
+        return frame.reset_index(drop=True)
+    return frame.reset_index(level="output").reset_index(drop=True)
+
+
+def _by_column(schema: Any, frame: Any) -> Any:
+    """Return attributions of which those to the parts of a date are added up."""
+    for column in schema.used:
+        if column.kind == "date":
+            first = frame.columns.get_loc(column.features[0])
+            total = frame[column.features].sum(axis=1)
+            frame = frame.drop(columns=column.features)
+            frame.insert(first, column.name, total)
+    return frame
+
+
+def _over_the_average(pipeline: Any, features: Any) -> Any:
+    """Return what each column adds over the average training row, as a frame.
+
+    The average is taken of the model's inputs: a category counts there by its share of the rows.
+    """
+    subject = Subject.of(pipeline)
+    inputs = subject.read(features)
+    shares = attributions(subject.model, inputs, subject.model.mean_)
+    values = shares.values.reshape(len(inputs), inputs.shape[1], -1)
+    return rows_frame(
+        squeeze(subject.columns.collect(np.asarray(values))),
+        subject.feature_names,
+        subject.output_names,
+        {"base_value": shares.base_values},
+    )

@@ -1,0 +1,81 @@
+"""Models as the commands meet them: from a file, with the columns of the user's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gbmap
+from gbmap.cli._errors import UsageError
+from gbmap.cli._screen import Progress
+
+
+def load_model(path: Path) -> Any:
+    """Return the model of tables in a file."""
+    from gbmap.tables import TableModel
+
+    model = gbmap.load(path)
+    if not isinstance(model, TableModel):
+        raise ValueError(
+            f"{path} must hold a model of tables, as gbmap fit writes it, got a {type(model).__name__}; "
+            "use it from Python, by gbmap.load, or look at it by gbmap inspect."
+        )
+    return model
+
+
+def need_detector(model: Any, path: Path) -> None:
+    """Refuse a model that cannot tell drift."""
+    if model.detector_ is None:
+        raise UsageError(f"{path} has no drift detector; fit it without --no-reference.")
+    if not model.detector_.calibration_size_:
+        raise ValueError(
+            f"{path} was fitted to too few rows to calibrate its drift detector; fit it to more of them."
+        )
+
+
+def open_data(path: Path) -> Any:
+    """Return the table at a path, of which "-" is standard input."""
+    from gbmap.tables import open_table
+
+    return open_table(str(path))
+
+
+def frames_of(table: Any, step: str, progress: Progress) -> Iterator[Any]:
+    """Yield the rows of a table in frames, and tell how far they have been read."""
+    from gbmap.tables import TableError
+
+    done = 0
+    for frame in table.frames():
+        yield frame
+        done += len(frame)
+        progress(step, done, None)
+    if done == 0:
+        raise TableError(f"{table.label} has no rows.")
+
+
+def targets_of(model: Any, frame: Any) -> Any:
+    """Return the targets of rows as an array, or None if they are not there, or not all."""
+    from gbmap.tables import TableError
+
+    if model.schema_.target not in frame.columns:
+        return None
+    try:
+        return model.targets(frame)
+    except TableError:
+        return None
+
+
+def example_rows(model: Any, n_rows: int = 20) -> Any:
+    """Return rows of the kind that a model's pipeline takes, made up from what it knows of its columns."""
+    import numpy as np
+    import pandas as pd
+
+    levels = {column.name: column.levels for column in model.schema_.used if column.kind == "category"}
+    numbers = np.linspace(-1.0, 1.0, n_rows)
+    return pd.DataFrame(
+        {
+            name: np.resize(np.array(levels[name], dtype=object), n_rows) if name in levels else numbers
+            for name in model.pipeline_.feature_names_in_
+        }
+    )

@@ -1,0 +1,112 @@
+"""The arguments and options that several commands share, and what is asked of paths."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from gbmap.cli._errors import UsageError
+
+_TABLE = "A CSV, TSV (also .gz) or Parquet file; - is standard input."
+
+
+def _existing(path: Path | None) -> Path | None:
+    if path is None or str(path) == "-" or (path.exists() and not path.is_dir()):
+        return path
+    raise typer.BadParameter(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
+
+
+def _file(metavar: str, text: str) -> Any:
+    return typer.Argument(metavar=metavar, help=text, callback=_existing, show_default=False)
+
+
+Data = Annotated[Path, _file("DATA", _TABLE)]
+Model = Annotated[Path, _file("MODEL", "A model file, as gbmap fit writes it.")]
+OtherModel = Annotated[Path, _file("MODEL2", "The model to compare it with.")]
+NewData = Annotated[
+    Path | None,
+    typer.Option(
+        "--new", metavar="DATA2", callback=_existing, help="A later table, to be watched for drift."
+    ),
+]
+Target = Annotated[
+    str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", show_default=False)
+]
+Task = Annotated[
+    Literal["regression", "classification"] | None,
+    typer.Option(metavar="TASK", help="regression or classification; guessed from the target if not given."),
+]
+Components = Annotated[
+    int | None,
+    typer.Option(
+        "--components", "-m", min=1, metavar="NUMBER", help="Learners: coordinates of the map; else chosen."
+    ),
+]
+Beta = Annotated[
+    float | None,
+    typer.Option(
+        min=0, metavar="NUMBER", help="Sharpness of the bends, large is close to ReLU; else chosen."
+    ),
+]
+L2 = Annotated[
+    float | None,
+    typer.Option(
+        "--l2", min=0, metavar="NUMBER", help="Ridge, large for few rows or many columns; else chosen."
+    ),
+]
+Loss = Annotated[
+    Literal["squared_error", "huber", "quantile", "log_loss", "exponential", "hinge"] | None,
+    typer.Option(
+        metavar="LOSS",
+        help="squared_error, huber or quantile (the median); for classes log_loss, exponential or hinge. "
+        "The first is the default.",
+    ),
+]
+TestSize = Annotated[
+    float, typer.Option(min=0, max=0.9, metavar="SHARE", help="The share of rows held out; 0 fits all.")
+]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Repeatable.")]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column to take for a category, such as a code. Repeatable."),
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Seed of all that is random.")]
+Jobs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Threads; all cores for large tables.")]
+RowsOut = Annotated[
+    str,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Where to: .csv, .csv.gz, .tsv or .parquet; - is standard output."
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep", "-k", metavar="COLUMN", help="A column of DATA to pass on, such as a key. Repeatable."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+
+
+def check_output(destination: str | Path, *inputs: Path, option: str = "--out") -> None:
+    """Refuse an output that is one of the inputs, or whose folder is not there."""
+    if str(destination) == "-":
+        return
+    path = Path(destination)
+    for given in inputs:
+        if path.exists() and str(given) != "-" and os.path.samefile(path, given):
+            raise UsageError(f"{option} must not be a file that is read, {path}; name another one.")
+    if path.is_dir():
+        raise UsageError(f"{option} must be a file, but {path} is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{option} must be in a folder that exists, got {path}; make {path.parent} first.")
+
+
+def check_kept(keep: list[str], names: list[str]) -> None:
+    """Refuse columns to pass on that are not there."""
+    for name in keep:
+        if name not in names:
+            raise UsageError(f"--keep must name columns of the table, {', '.join(names[:20])}; got {name!r}.")

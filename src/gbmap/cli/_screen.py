@@ -1,0 +1,175 @@
+"""What a command says: results on standard output, as text or JSON; progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from gbmap.cli._text import inert, plain
+
+_SECONDS_BETWEEN_LINES = 2.0  # of progress that goes to a file: it shows life, and stays short
+_WIDE = 1000  # columns of a page that is no terminal, so that programs find a row in one line
+
+
+_UNITS = {
+    "choosing": "",
+    "fitting": "learners",
+    "calibrating": "",
+    "writing the page": "",
+}  # of the steps that do not count rows
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a command writes.
+
+    Attributes
+    ----------
+    json : bool
+        Whether the result is one JSON document.
+    quiet : bool
+        Whether to leave out progress.
+    """
+
+    json: bool = False
+    quiet: bool = False
+
+    def result(self, document: dict[str, Any], show: Callable[[Page, dict[str, Any]], None]) -> None:
+        """Print a document as JSON, or let `show` write it on a page."""
+        if self.json:
+            _write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+        else:
+            page = Page()
+            show(page, document)
+            page.print()
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Yield a function that is told how far each step has come: its name, done, total or None."""
+        if self.quiet:
+            yield lambda step, done, total: None
+        elif sys.stderr.isatty():
+            with _bars() as progress:
+                yield progress
+        else:
+            yield _lines()
+
+
+class Page:
+    """Lines and tables, written at once at the end. Every text is shown as it is, never as markup."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+
+    def line(self, text: Any = "") -> None:
+        """Add a line of text."""
+        from rich.text import Text
+
+        self._parts.append(Text(inert(text)))
+
+    def heading(self, text: str) -> None:
+        """Add an empty line and a heading."""
+        from rich.text import Text
+
+        self.line()
+        self._parts.append(Text(inert(text), style="bold"))
+
+    def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int] = ()) -> None:
+        """Add a table; columns at the positions `numbers` are set to the right."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim", show_edge=False)
+        for position, name in enumerate(names):
+            table.add_column(
+                Text(inert(name)), justify="right" if position in numbers else "left", overflow="fold"
+            )
+        for row in rows:
+            table.add_row(*(Text(inert(cell)) for cell in row))
+        self._parts.append(table)
+
+    def print(self) -> None:
+        """Write everything to standard output."""
+        from rich.console import Console
+
+        width = None if sys.stdout.isatty() else _WIDE
+        console = Console(file=sys.stdout, width=width)
+        with console.capture() as capture:
+            for part in self._parts:
+                console.print(part, soft_wrap=False)
+        _write("\n".join(line.rstrip() for line in capture.get().split("\n")))
+
+
+def say(line: str) -> None:
+    """Write a line to standard error, wherever that leads."""
+    _put(sys.stderr, line + "\n")
+
+
+def flush(stream: TextIO, ignoring: type[OSError] = BrokenPipeError) -> None:
+    """Flush a stream; if nobody reads it any more, or another error is ignored, send what is left nowhere."""
+    try:
+        stream.flush()
+    except ignoring:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _write(text: str) -> None:
+    _put(sys.stdout, text)
+    flush(sys.stdout)
+
+
+def _put(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    except BrokenPipeError:
+        flush(stream)
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[count]}"),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        tasks: dict[str, Any] = {}
+
+        def progress(step: str, done: int, total: int | None) -> None:
+            if step not in tasks:
+                tasks[step] = shown.add_task(step, total=total, count="")
+            shown.update(tasks[step], completed=done, total=total, count=_count(step, done, total))
+
+        yield progress
+
+
+def _lines() -> Progress:
+    last = time.monotonic()
+
+    def progress(step: str, done: int, total: int | None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            say(f"{step} {_count(step, done, total)}".rstrip())
+
+    return progress
+
+
+def _count(step: str, done: int, total: int | None) -> str:
+    unit = _UNITS.get(step, "rows")
+    if not unit:
+        return ""
+    return f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"

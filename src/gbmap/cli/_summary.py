@@ -1,0 +1,75 @@
+"""What several commands print of a model: its columns, its scores, its detector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from gbmap.cli._screen import Page
+from gbmap.cli._text import number
+
+_SHOWN_COLUMNS = 30
+_PLURALS = {"number": "numbers", "category": "categories", "date": "dates", "dropped": "dropped"}
+
+
+def of_schema(schema: Any) -> dict[str, Any]:
+    """Return what a table was taken for, as plain data."""
+    return {
+        "target": schema.target,
+        "task": schema.task,
+        "task_reason": schema.task_reason,
+        "rows": schema.n_rows,
+        "rows_without_target": schema.n_without_target,
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "reason": column.reason,
+                "missing": column.n_missing,
+                "features": column.features,
+                "levels": list(column.levels),
+            }
+            for column in schema.columns
+        ],
+    }
+
+
+def of_detector(detector: Any) -> dict[str, Any] | None:
+    """Return what a drift detector rests on, as plain data."""
+    if detector is None:
+        return None
+    drifter = getattr(detector, "_drifter", None)
+    return {
+        "reference_rows": 0 if drifter is None else drifter.inputs.shape[0],
+        "calibration_rows": getattr(detector, "calibration_size_", 0),
+        "neighbours": detector.n_neighbors,
+        "threshold": getattr(detector, "threshold_", None),
+    }
+
+
+def show_task(page: Page, document: dict[str, Any]) -> None:
+    """Write what is predicted from which columns, and why."""
+    page.line(f"Predicts {document['target']}: {document['task']} ({document['task_reason']}).")
+    kinds = Counter(column["kind"] for column in document["columns"])
+    found = [f"{n} {kind if n == 1 else _PLURALS[kind]}" for kind, n in kinds.items() if kind != "dropped"]
+    page.line(f"Columns: {', '.join(found)}, {kinds['dropped']} dropped.")
+
+
+def show_columns(page: Page, columns: list[dict[str, Any]]) -> None:
+    """Write columns, what they were taken for and why."""
+    if not columns:
+        return
+    rows = [
+        [each["name"], each["kind"], number(each["missing"]), each["reason"]]
+        for each in columns[:_SHOWN_COLUMNS]
+    ]
+    page.table(["column", "kind", "missing", "why"], rows, numbers=(2,))
+    if len(columns) > _SHOWN_COLUMNS:
+        page.line(f"... and {len(columns) - _SHOWN_COLUMNS} more; --json has them all.")
+
+
+def show_scores(page: Page, scores: dict[str, dict[str, float]]) -> None:
+    """Write a table of scores, a row for each model."""
+    names = list(dict.fromkeys(name for metrics in scores.values() for name in metrics))
+    rows = [[model, *(number(metrics.get(name)) for name in names)] for model, metrics in scores.items()]
+    page.table(["", *names], rows, numbers=range(1, len(names) + 1))

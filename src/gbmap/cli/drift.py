@@ -1,0 +1,161 @@
+"""``gbmap drift``: whether a model can still be trusted on a table, without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gbmap.cli._errors import Code, UsageError
+from gbmap.cli._models import frames_of, load_model, need_detector, open_data, targets_of
+from gbmap.cli._options import Data, Json, Keep, Model, Quiet, check_kept, check_output
+from gbmap.cli._screen import Page, Screen
+from gbmap.cli._text import number, share
+
+_SHOWN_COLUMNS = 10
+
+
+def drift(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write indicator, p-value and alarm of each row there."
+        ),
+    ] = None,
+    delta: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="NUMBER",
+            help="The shift of the mean prediction that is tolerated, in standard deviations of the target.",
+        ),
+    ] = 0.1,
+    alarms: Annotated[
+        float,
+        typer.Option(min=0, max=1, metavar="SHARE", help="The share of alarmed rows that is tolerated."),
+    ] = 0.1,
+    confidence: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="One less the chance of a false drift found."),
+    ] = 0.95,
+    max_rows: Annotated[
+        int, typer.Option(min=1, metavar="ROWS", help="Beyond, a random sample of so many rows is tested.")
+    ] = 100_000,
+    keep: Keep = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Tell whether a table has drifted away from a model.
+
+    Compares it with the rows that the model was fitted to; needs no labels. Exits
+    with 1 if the mean prediction has shifted by more than --delta, or if more than
+    the share --alarms of the rows raise the alarm (5 % do without drift): rows whose
+    prediction is far from that of their neighbours. Says which columns are to blame,
+    and which loss to expect. If the target is in DATA, its loss is shown too.
+
+    For example:
+      gbmap drift houses.gbmap new.csv
+      gbmap drift houses.gbmap new.csv --out rows.csv --json > drift.json
+      gbmap drift houses.gbmap today.parquet || echo "look at the model"
+    """
+    from gbmap.cli._drifting import assess
+    from gbmap.cli._sample import Sample
+
+    screen, loaded = Screen(as_json, quiet), load_model(model)
+    need_detector(loaded, model)
+    if not 0 < confidence < 1:
+        raise UsageError(f"--confidence must be above 0 and below 1, got {confidence}.")
+    if out is not None:
+        check_output(out, data, model)
+    sample = Sample(max_rows)
+    _read(loaded, data, out, keep or [], sample, screen)
+    document = assess(loaded, sample, delta=delta, tolerated_alarms=alarms, confidence=confidence)
+    screen.result(document, _show)
+    return Code.DRIFT if document["drift"] else Code.FINE
+
+
+def _read(model: Any, data: Path, out: str | None, keep: list[str], sample: Any, screen: Screen) -> None:
+    """Let the rows of a table go by the sample, and write what the detector says of each."""
+    from gbmap.tables import write_table
+
+    table = open_data(data)
+    check_kept(keep, table.names)
+    rows = _rows(model, table, keep, sample, screen, with_alarms=out is not None)
+    if out is None:
+        for _ in rows:
+            pass
+    else:
+        write_table(out, rows)
+
+
+def _rows(
+    model: Any, table: Any, keep: list[str], sample: Any, screen: Screen, *, with_alarms: bool
+) -> Iterator[Any]:
+    from gbmap.cli.rows import alarm_columns, beside
+
+    with screen.progress() as progress:
+        for frame in frames_of(table, "measuring", progress):
+            features = model.features(frame)
+            sample.add(features, targets_of(model, frame))
+            if with_alarms:
+                yield beside(frame[keep], alarm_columns(model, features))
+
+
+def _show(page: Page, document: dict[str, Any]) -> None:
+    found, more = document["assessment"], document["alarms"]
+    level = f"p below {document['level']:.3g}"
+    page.line(f"Drift found ({level})." if document["drift"] else f"No drift found (nothing with {level}).")
+    if document["rows"] > found["n_rows"]:
+        page.line(f"Tested on a random sample of {found['n_rows']:,} of {document['rows']:,} rows.")
+    page.line()
+    for name, shift, error, tolerated, p_value in _shifts(found):
+        page.line(
+            f"The mean prediction{name} moved by {shift:+.4g} (standard error {error:.2g}); {tolerated:.4g} "
+            f"is tolerated, p = {p_value:.2g}."
+        )
+    page.line(
+        f"{share(more['share'])} of {number(found['n_rows'])} rows raise the alarm; "
+        f"{share(more['expected_share'])} do without drift, {share(more['tolerated_share'])} are tolerated, "
+        f"p = {more['p_value']:.2g}."
+    )
+    _show_loss(page, found)
+    page.heading("What changed, by column")
+    page.table(
+        ["column", "in the shift", "in the alarms", "change"],
+        [
+            [each["column"], number(each["shift"]), number(each["alarms"]), each["change"]]
+            for each in document["columns"][:_SHOWN_COLUMNS]
+        ],
+        numbers=(1, 2),
+    )
+    if len(document["columns"]) > _SHOWN_COLUMNS:
+        page.line(f"... and {len(document['columns']) - _SHOWN_COLUMNS} more; --json has them all.")
+
+
+def _shifts(found: dict[str, Any]) -> list[tuple[str, float, float, float, float]]:
+    """Return the name of each output, its shift, standard error and tolerated shift, and the p-value.
+
+    Each of several outputs has its chance of a false alarm, which its p-value is made to allow for.
+    """
+    numbers = [found[name] for name in ("shift", "standard_error", "delta", "p_value")]
+    if found["output_names"] is None:
+        return [("", *numbers)]
+    shifts, errors, tolerated, p_values = numbers
+    names = [f" of {name}" for name in found["output_names"]]
+    adjusted = [min(1.0, len(names) * p_value) for p_value in p_values]
+    return list(zip(names, shifts, errors, tolerated, adjusted))
+
+
+def _show_loss(page: Page, found: dict[str, Any]) -> None:
+    if found["expected_loss"] is not None:
+        lower, upper = found["expected_loss_interval"]
+        page.line(
+            f"Expected loss {number(found['expected_loss'])} ({number(lower)} to {number(upper)}); it was "
+            f"{number(found['calibration_loss'])} on rows held out of the fit."
+        )
+    if found["mean_loss"] is not None:
+        page.line(f"Loss on the targets in the table: {number(found['mean_loss'])}.")

@@ -1,0 +1,95 @@
+"""``gbmap export``: a model for other programs."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from gbmap.cli._files import replacing
+from gbmap.cli._models import example_rows, load_model
+from gbmap.cli._options import Json, Model, Quiet, check_output
+from gbmap.cli._screen import Page, Screen
+
+
+def export(
+    model: Model,
+    to: Annotated[
+        Literal["onnx", "sql"],
+        typer.Option("--to", metavar="onnx|sql", help="The format.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to.", show_default=False)],
+    table: Annotated[
+        str, typer.Option(metavar="NAME", help="SQL: the table that the statement reads.")
+    ] = "data",
+    dialect: Annotated[
+        Literal["portable", "duckdb", "postgresql", "sqlite"],
+        typer.Option(metavar="NAME", help="SQL: portable, duckdb, postgresql or sqlite."),
+    ] = "portable",
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="What to compute: prediction, label, probability, score, embedding. Repeatable.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a model as an ONNX graph or as a SQL statement.
+
+    Both compute what the model computes, its preprocessing included, from columns
+    of the same names as those of the tables. Dates come as the numbers that the
+    model takes from them: see the columns that are printed. In ONNX, a missing
+    number is NaN, a missing category the text "missing".
+
+    For example:
+      gbmap export houses.gbmap --to onnx --out houses.onnx
+      gbmap export houses.gbmap --to sql --table houses --out houses.sql
+    """
+    check_output(out, model)
+    screen, loaded = Screen(as_json, quiet), load_model(model)
+    if to == "sql":
+        columns = _write_sql(loaded, out, table, dialect, output)
+    else:
+        columns = _write_onnx(loaded, out, output)
+    screen.result({"file": str(out), "format": to, "columns": columns}, _show)
+
+
+def _write_sql(model: Any, out: Path, table: str, dialect: str, outputs: list[str] | None) -> list[str]:
+    """Write the statement, and return the columns that it reads."""
+    from gbmap.sql import to_sql
+
+    statement = to_sql(model.pipeline_, table, outputs=outputs, dialect=dialect)
+    with replacing(out) as path:
+        path.write_text(statement + ";\n", encoding="utf-8")
+    return [str(name) for name in model.pipeline_.feature_names_in_]
+
+
+def _write_onnx(model: Any, out: Path, outputs: list[str] | None) -> list[str]:
+    """Write the graph, and return the names of its inputs, which skl2onnx may have changed."""
+    from gbmap.onnx import to_onnx
+
+    graph = to_onnx(_without_missing_texts(model.pipeline_), example_rows(model), outputs=outputs)
+    with replacing(out) as path:
+        path.write_bytes(graph.SerializeToString())
+    return [each.name for each in graph.graph.input]
+
+
+def _without_missing_texts(pipeline: Any) -> Any:
+    """Return a copy that is given missing categories as "missing", since texts of ONNX are always there."""
+    import numpy as np
+
+    copied = deepcopy(pipeline)
+    columns = copied["columns"]
+    for k, (name, step, chosen) in enumerate(columns.transformers_):
+        if name == "category":
+            step[-1].feature_names_in_ = np.asarray(chosen, dtype=object)
+            columns.transformers_[k] = (name, step[-1], chosen)
+    return copied
+
+
+def _show(page: Page, document: dict[str, Any]) -> None:
+    page.line(f"{document['file']} reads the columns {', '.join(document['columns'])}.")

@@ -1,0 +1,142 @@
+"""``gbmap fit``: a table in, a model file out."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gbmap.cli._models import open_data
+from gbmap.cli._options import (
+    L2,
+    Beta,
+    Category,
+    Components,
+    Data,
+    Drop,
+    Jobs,
+    Json,
+    Loss,
+    Quiet,
+    Seed,
+    Target,
+    Task,
+    TestSize,
+    check_output,
+)
+from gbmap.cli._screen import Page, Screen
+from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
+from gbmap.cli._text import number
+
+
+def fit(
+    data: Data,
+    target: Target,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="MODEL", help="The file to write.", show_default=False)
+    ],
+    task: Task = None,
+    components: Components = None,
+    beta: Beta = None,
+    l2: L2 = None,
+    loss: Loss = None,
+    test_size: TestSize = 0.2,
+    no_reference: Annotated[
+        bool, typer.Option("--no-reference", help="Store no drift detector: a smaller file, without data.")
+    ] = False,
+    drop: Drop = None,
+    category: Category = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to a table.
+
+    Finds out what each column is (number, category, date, or of no use) and whether
+    the target is a number or a class, and says so. Missing values are filled in and
+    marked. A share of the rows is held out of the fit, for honest scores and to
+    calibrate the drift detector, which keeps at most 20,000 rows of the data in the
+    model file. What --components, --beta and --l2 leave open is chosen by
+    cross-validation of the others, if there are from 100 to 50,000 of them.
+
+    For example:
+      gbmap fit houses.csv --target price --out houses.gbmap
+      gbmap fit loans.parquet -t default --drop id --category zip -o loans.gbmap
+      gbmap fit - -t price -o houses.gbmap < houses.csv
+    """
+    import gbmap
+    from gbmap.tables import TableModel
+
+    check_output(out, data)
+    screen = Screen(as_json, quiet)
+    model = TableModel(
+        target,
+        task=task,
+        test_size=test_size,
+        reference_rows=0 if no_reference else 20_000,
+        n_components=components,
+        beta=beta,
+        l2_regularization=l2,
+        loss=loss,
+        n_jobs=jobs,
+        random_state=seed,
+    )
+    start = time.perf_counter()
+    with screen.progress() as progress:
+        model.fit(open_data(data), drop=drop or (), category=category or (), progress=progress)
+    gbmap.save(model, out)
+    screen.result(_document(model, out, time.perf_counter() - start), _show)
+
+
+def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
+    return {
+        "model": str(out),
+        "bytes": out.stat().st_size,
+        "seconds": seconds,
+        **of_schema(model.schema_),
+        "parameters": {
+            name: getattr(model.pipeline_[-1], name) for name in ("n_components", "beta", "l2_regularization")
+        },
+        "rows_fitted": model.n_fitted_,
+        "rows_held_out": model.n_held_out_,
+        "scores": model.scores_,
+        "detector": of_detector(model.detector_),
+    }
+
+
+def _show(page: Page, document: dict[str, Any]) -> None:
+    show_task(page, document)
+    show_columns(page, [column for column in document["columns"] if column["kind"] == "dropped"])
+    without = document["rows_without_target"]
+    if without:
+        page.line(f"{number(without)} of {number(document['rows'])} rows have no target and were left out.")
+    if document["scores"]:
+        page.heading(f"Scores on {number(document['rows_held_out'])} rows held out of the fit")
+        show_scores(page, document["scores"])
+        if advice := _advice(document["scores"]):
+            page.line(advice)
+    page.line()
+    chosen = document["parameters"]
+    page.line(
+        f"{chosen['n_components']} learners, beta {chosen['beta']:g}, ridge {chosen['l2_regularization']:g}."
+    )
+    page.line(
+        f"Fitted to {number(document['rows_fitted'])} rows in {document['seconds']:.1f} s; wrote "
+        f"{document['model']}, {number(document['bytes'])} bytes."
+    )
+
+
+def _advice(scores: dict[str, dict[str, float]]) -> str:
+    """Return what to do about a model that a simpler one beats, "" if none does."""
+    name = next(name for name in ("r2", "log_loss", "accuracy", "rmse") if name in scores["gbmap"])
+    sign = -1 if name in ("log_loss", "rmse") else 1
+    best = max(scores, key=lambda model: sign * scores[model].get(name, -sign * math.inf))
+    if best == "constant":
+        return "A constant does no worse: the columns may say nothing about the target."
+    if best == "linear":
+        return "The linear model does better; a higher --l2 or fewer --components may help."
+    return ""

@@ -1,0 +1,131 @@
+"""``gbmap inspect``: what a model file is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gbmap.cli._options import Json, Model
+from gbmap.cli._screen import Page, Screen
+from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
+from gbmap.cli._text import number
+
+_SHOWN_LEARNERS = 20
+_SHOWN_PARAMETERS = ("n_components", "beta", "l2_regularization", "loss", "random_state")  # what fit can set
+
+
+def inspect(model: Model, as_json: Json = False) -> None:
+    """Show what a model file is.
+
+    Prints the columns and what they were taken for, the parameters, the scores on
+    rows held out of the fit, the learners in words, and the versions that wrote it.
+    Files of gbmap.save are shown too. Nothing in the file is run.
+
+    For example:
+      gbmap inspect houses.gbmap
+      gbmap inspect houses.gbmap --json
+    """
+    Screen(as_json).result(_describe(model), _show)
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    import gbmap
+    from gbmap._files.container import read
+    from gbmap.tables import TableModel
+
+    loaded = gbmap.load(path)
+    document: dict[str, Any] = {
+        "file": str(path),
+        "bytes": os.path.getsize(path),
+        "holds": type(loaded).__name__,
+        "versions": read(path).versions,
+    }
+    if isinstance(loaded, TableModel):
+        return document | _of_table_model(loaded)
+    return document | _of_any(loaded)
+
+
+def _of_table_model(model: Any) -> dict[str, Any]:
+    return {
+        **of_schema(model.schema_),
+        "rows_fitted": model.n_fitted_,
+        "rows_held_out": model.n_held_out_,
+        "scores": model.scores_,
+        "detector": of_detector(model.detector_),
+        **_of_learners(model.pipeline_, model.detector_),
+    }
+
+
+def _of_any(model: Any) -> dict[str, Any]:
+    """Return what there is to say of a model that knows no tables."""
+    from gbmap import DriftDetector
+    from gbmap._subject import gbmap_of
+
+    detector = model if isinstance(model, DriftDetector) else None
+    document = {} if detector is None else {"detector": of_detector(detector)}
+    watched = model if detector is None else getattr(model, "estimator_", model.estimator)
+    try:
+        gbmap_of(watched)
+    except (TypeError, ValueError):  # foreign, or not fitted yet
+        return document | {"parameters": {k: str(v) for k, v in model.get_params(deep=False).items()}}
+    return document | _of_learners(watched, detector)
+
+
+def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
+    from gbmap._subject import Subject
+    from gbmap.inspection._words import half_space, standard_rows
+
+    subject = Subject.of(model)
+    drifter = getattr(detector, "_drifter", None)
+    rows = None if drifter is None else standard_rows(subject, drifter.inputs)
+    names = subject.output_names
+    return {
+        "parameters": {k: str(v) for k, v in subject.model.get_params(deep=False).items()},
+        "learners": [
+            {
+                "sign": "+" if sign > 0 else "-",
+                "output": None if names is None else names[output],
+                "active_where": half_space(subject, j, rows=rows),
+            }
+            for j, (sign, output) in enumerate(zip(subject.ensemble.signs, subject.ensemble.outputs))
+        ],
+    }
+
+
+def _show(page: Page, document: dict[str, Any]) -> None:
+    page.line(f"{document['file']}: {document['holds']}, {number(document['bytes'])} bytes")
+    page.line("written by " + ", ".join(f"{name} {each}" for name, each in document["versions"].items()))
+    if "target" in document:
+        page.line()
+        show_task(page, document)
+        page.line()
+        show_columns(page, document["columns"])
+    if document.get("scores"):
+        page.heading(f"Scores on {number(document['rows_held_out'])} rows held out of the fit")
+        show_scores(page, document["scores"])
+    if document.get("detector"):
+        detector = document["detector"]
+        page.heading("Drift detector")
+        page.line(
+            f"{number(detector['reference_rows'])} reference rows, {number(detector['calibration_rows'])} "
+            f"calibration rows, alarm above {number(detector['threshold'])}"
+        )
+    page.heading("Parameters")
+    shown = {name: each for name, each in document["parameters"].items() if name in _SHOWN_PARAMETERS}
+    page.line(", ".join(f"{name}={value}" for name, value in (shown or document["parameters"]).items()))
+    _show_learners(page, document.get("learners", []))
+
+
+def _show_learners(page: Page, learners: list[dict[str, Any]]) -> None:
+    if not learners:
+        return
+    page.heading("Learners: where each raises (+) or lowers (-) the prediction")
+    several = learners[0]["output"] is not None
+    rows = [
+        [f"phi_{j}", *([each["output"]] if several else []), each["sign"], each["active_where"]]
+        for j, each in enumerate(learners[:_SHOWN_LEARNERS])
+    ]
+    page.table(["", *(["output"] if several else []), "", "where"], rows)
+    if len(learners) > _SHOWN_LEARNERS:
+        page.line(f"... and {len(learners) - _SHOWN_LEARNERS} more; --json has them all.")

@@ -1,0 +1,153 @@
+"""``gbmap report``: one page about a table, its model and, if given, what has changed since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gbmap.cli._errors import UsageError
+from gbmap.cli._files import replacing
+from gbmap.cli._models import frames_of, open_data, targets_of
+from gbmap.cli._options import (
+    L2,
+    Beta,
+    Category,
+    Components,
+    Data,
+    Drop,
+    Jobs,
+    Json,
+    Loss,
+    NewData,
+    Quiet,
+    Seed,
+    Target,
+    Task,
+    check_output,
+)
+from gbmap.cli._screen import Page, Progress, Screen
+from gbmap.cli._summary import of_schema, show_scores, show_task
+
+_NEW_ROWS = 100_000  # of the second table, beyond which a random sample is looked at
+
+
+def report(
+    data: Data,
+    target: Target,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="PAGE", help="The HTML file to write.", show_default=False)
+    ],
+    new: NewData = None,
+    json_out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the numbers of the page there, as JSON.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+    max_rows: Annotated[
+        int, typer.Option(min=10, metavar="ROWS", help="Rows on the page; more are sampled.")
+    ] = 2000,
+    task: Task = None,
+    components: Components = None,
+    beta: Beta = None,
+    l2: L2 = None,
+    loss: Loss = None,
+    test_size: Annotated[
+        float, typer.Option(min=0.01, max=0.9, metavar="SHARE", help="The share of rows held out.")
+    ] = 0.2,
+    drop: Drop = None,
+    category: Category = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to a table and write a page about it.
+
+    One self-contained HTML file, which works offline: how good the model is, the
+    map of the rows, what drives the predictions, and with --new what has drifted
+    and why. The page holds some of the rows.
+
+    For example:
+      gbmap report houses.csv --target price --out houses.html
+      gbmap report houses.csv -t price --new today.csv -o today.html
+    """
+    from gbmap.tables import TableModel
+
+    _check_files(data, new, out, json_out)
+    screen, table = Screen(as_json, quiet), open_data(data)
+    model = TableModel(
+        target,
+        task=task,
+        test_size=test_size,
+        n_components=components,
+        beta=beta,
+        l2_regularization=l2,
+        loss=loss,
+        n_jobs=jobs,
+        random_state=seed,
+    )
+    with screen.progress() as progress:
+        model.fit(table, drop=drop or (), category=category or (), progress=progress)
+        page = _page(
+            model,
+            table,
+            new,
+            progress,
+            title=title or f"{target}, predicted from {data.name}",
+            max_rows=max_rows,
+        )
+        with replacing(out) as path:
+            page.to_html(path)
+        if json_out is not None:
+            with replacing(json_out) as path:
+                page.to_json(path)
+    screen.result({"page": str(out), **of_schema(model.schema_), "scores": model.scores_}, _show)
+
+
+def _check_files(data: Path, new: Path | None, out: Path, json_out: Path | None) -> None:
+    if str(data) == "-" == str(new):
+        raise UsageError("DATA and --new cannot both be standard input; name a file for one of them.")
+    if json_out is not None and json_out.absolute() == out.absolute():
+        raise UsageError(f"--out and --json-out must be two files, got {out} for both.")
+    inputs = [path for path in (data, new) if path is not None]
+    check_output(out, *inputs)
+    if json_out is not None:
+        check_output(json_out, *inputs, option="--json-out")
+
+
+def _page(model: Any, table: Any, new: Path | None, progress: Progress, **options: Any) -> Any:
+    """Return the report of a fitted model, with all that it is given to look at."""
+    from gbmap.report import make_report
+
+    X, y, X_test, y_test = model.split(table)
+    later = {} if new is None else _new_rows(model, new, progress)
+    progress("writing the page", 0, None)
+    return make_report(
+        model.pipeline_,
+        X,
+        y,
+        X_test=X_test,
+        y_test=y_test,
+        detector=model.detector_,
+        random_state=model.random_state,
+        **later,
+        **options,
+    )
+
+
+def _new_rows(model: Any, data: Path, progress: Progress) -> dict[str, Any]:
+    from gbmap.cli._sample import Sample
+
+    sample = Sample(_NEW_ROWS)
+    for frame in frames_of(open_data(data), "reading the new table", progress):
+        sample.add(model.features(frame), targets_of(model, frame))
+    return {"X_new": sample.features, "y_new": sample.targets}
+
+
+def _show(page: Page, document: dict[str, Any]) -> None:
+    show_task(page, document)
+    page.heading("Scores on rows held out of the fit")
+    show_scores(page, document["scores"])
+    page.line()
+    page.line(f"Wrote {document['page']}.")

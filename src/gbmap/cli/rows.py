@@ -1,0 +1,188 @@
+"""``gbmap predict``, ``transform`` and ``explain``: a table in, a table of as many rows out, in one pass."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from gbmap.cli._errors import UsageError
+from gbmap.cli._models import frames_of, load_model, need_detector, open_data
+from gbmap.cli._options import Data, Keep, Model, Quiet, RowsOut, check_kept, check_output
+from gbmap.cli._screen import Screen
+from gbmap.cli._text import inert
+
+
+def predict(
+    model: Model,
+    data: Data,
+    out: RowsOut = "-",
+    drift: Annotated[
+        bool, typer.Option("--drift", help="Add the drift indicator, its p-value and the alarm of each row.")
+    ] = False,
+    keep: Keep = None,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the rows of a table.
+
+    Writes a column "prediction", and for classes a column "probability_CLASS" for
+    each of them. The target need not be in DATA. Rows are read in pieces, so that
+    a file may be larger than memory.
+
+    For example:
+      gbmap predict houses.gbmap new.csv --out predicted.csv
+      gbmap predict houses.gbmap new.parquet --keep id --drift --out new.csv
+      zcat new.csv.gz | gbmap predict houses.gbmap - | head
+    """
+    loaded = load_model(model)
+    if drift:
+        need_detector(loaded, model)
+
+    def columns(frame: Any) -> Any:
+        return predictions(loaded, frame, drift=drift)
+
+    _map_rows("predict", columns, model, data, out, keep or [], Screen(quiet=quiet))
+
+
+def transform(model: Model, data: Data, out: RowsOut = "-", keep: Keep = None, quiet: Quiet = False) -> None:
+    """Write the coordinates of the rows of a table.
+
+    They are the outputs of the learners, "phi_0", "phi_1", ..., in the units of the
+    target (log-odds for classes); for one target they add up to the prediction.
+    For more than two classes there is one of each class, then the next of each.
+
+    For example:
+      gbmap transform houses.gbmap houses.csv --keep id --out map.csv
+      gbmap transform houses.gbmap houses.parquet --out map.parquet
+    """
+    loaded = load_model(model)
+
+    def columns(frame: Any) -> Any:
+        return _numbered(loaded.transform(frame))
+
+    _map_rows("transform", columns, model, data, out, keep or [], Screen(quiet=quiet))
+
+
+def explain(
+    model: Model,
+    data: Data,
+    out: RowsOut = "-",
+    kind: Annotated[
+        Literal["attributions", "coefficients"],
+        typer.Option(
+            metavar="KIND",
+            help="attributions: what each column adds over the average row; or coefficients: the "
+            "local linear model.",
+        ),
+    ] = "attributions",
+    standardized: Annotated[
+        bool, typer.Option("--standardized", help="Coefficients per standard deviation, not per unit.")
+    ] = False,
+    keep: Keep = None,
+    quiet: Quiet = False,
+) -> None:
+    """Explain the prediction of each row of a table.
+
+    Writes a column for each column that the model uses. Attributions say what it
+    adds to the prediction over that of the average training row, "base_value"; with
+    it they add up to the prediction. Coefficients are the slope of the model at the
+    row, per unit of a column, and for a category what it adds over the average row.
+    For a date there is one for each of its parts. For classes both are in log-odds;
+    for more than two of them, a row becomes one for each ("output").
+
+    For example:
+      gbmap explain houses.gbmap new.csv --keep id --out reasons.csv
+      gbmap explain houses.gbmap new.csv --kind coefficients --out slopes.parquet
+    """
+    if standardized and kind != "coefficients":
+        raise UsageError("--standardized goes with --kind coefficients only; leave it out.")
+    loaded = load_model(model)
+
+    def columns(frame: Any) -> Any:
+        from gbmap.cli._explaining import explanation
+
+        return explanation(loaded, loaded.features(frame), kind=kind, standardized=standardized)
+
+    _map_rows("explain", columns, model, data, out, keep or [], Screen(quiet=quiet))
+
+
+def predictions(model: Any, frame: Any, *, drift: bool) -> Any:
+    """Return the columns that `predict` writes."""
+    import pandas as pd
+
+    features = model.features(frame)
+    columns: dict[str, Any] = {"prediction": model.pipeline_.predict(features)}
+    if hasattr(model.pipeline_, "predict_proba"):
+        shares = model.pipeline_.predict_proba(features)
+        columns |= {f"probability_{each}": shares[:, k] for k, each in enumerate(model.pipeline_.classes_)}
+    if drift:
+        columns |= _alarms(model, features)
+    return pd.DataFrame(columns)
+
+
+def alarm_columns(model: Any, features: Any) -> Any:
+    """Return what the detector says of each row."""
+    import pandas as pd
+
+    return pd.DataFrame(_alarms(model, features))
+
+
+def _alarms(model: Any, features: Any) -> dict[str, Any]:
+    indicator = model.detector_.indicator(features)
+    return {
+        "drift_indicator": indicator,
+        "drift_p_value": model.detector_._need_calibration().p_values(indicator),
+        "drift_alarm": indicator > model.detector_.threshold_,
+    }
+
+
+def _numbered(coordinates: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(coordinates, columns=[f"phi_{j}" for j in range(coordinates.shape[1])])
+
+
+def _map_rows(
+    what: str,
+    columns: Callable[[Any], Any],
+    model: Path,
+    data: Path,
+    out: str,
+    keep: list[str],
+    screen: Screen,
+) -> None:
+    """Write what `columns` makes of the frames of a table, piece by piece."""
+    from gbmap.tables import write_table
+
+    check_output(out, data, model)
+    table = open_data(data)
+    check_kept(keep, table.names)
+
+    def results() -> Iterator[Any]:
+        with screen.progress() as progress:
+            for frame in frames_of(table, what, progress):
+                yield beside(frame[keep], columns(frame))
+
+    is_shown = out == "-" and sys.stdout.isatty()
+    write_table(out, map(_visible, results()) if is_shown else results())
+
+
+def _visible(frame: Any) -> Any:
+    """Return a frame whose texts have no power over a terminal; files and pipes get them as they are."""
+    texts = frame.select_dtypes(exclude=["number", "bool"])
+    return frame.assign(**{name: texts[name].map(inert) for name in texts}).rename(columns=inert)
+
+
+def beside(kept: Any, results: Any) -> Any:
+    """Return the columns kept, then the results; a row may have several results, for several outputs.
+
+    A column kept that has the name of a result is called "NAME (kept)".
+    """
+    import pandas as pd
+
+    taken = {name: f"{name} (kept)" for name in kept.columns if name in results.columns}
+    repeated = kept.rename(columns=taken).loc[kept.index.repeat(len(results) // len(kept))]
+    return pd.concat([repeated.reset_index(drop=True), results], axis=1)

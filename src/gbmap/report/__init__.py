@@ -1,0 +1,5 @@
+"""A report of a fitted GBMAP: one HTML page that works offline, and its JSON twin with the same numbers."""
+
+from gbmap.report.report import Report, make_report
+
+__all__ = ["Report", "make_report"]

@@ -1,0 +1,182 @@
+"""The rows that a report looks at: samples of a bounded size of what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from gbmap._subject import Subject
+
+Array = NDArray[Any]
+
+_STUDY_ROWS = 10_000  # for learners, regions and the detector
+_SCORED_ROWS = 20_000  # for scores, and for the linear model beside
+_NEW_PER_SHOWN = 4  # one new row on the map for so many others
+_MOST_OUTPUTS = 12  # classes of their own on the page
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of one of the tables given.
+
+    Attributes
+    ----------
+    kind : str
+        "training", "held out" or "new".
+    X : array or frame of n rows
+    y : array of shape (n,) or None
+    labels : list of n str
+        How a reader finds the row again: its label in the index of a frame, else its position.
+        None yet before the first sample is drawn.
+    n_given : int
+        How many rows the whole table has.
+    """
+
+    kind: str
+    X: Any
+    y: Array | None
+    labels: list[str]
+    n_given: int
+
+    @classmethod
+    def of(cls, kind: str, X: Any, y: Any, names: tuple[str, str]) -> Rows:
+        """Return all rows of a table, or say what is wrong with it."""
+        X = X.tocsr() if scipy.sparse.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+        n = _num_samples(X)
+        if n == 0:
+            raise ValueError(f"{names[0]} must hold at least one row, got none.")
+        if y is not None:
+            y = np.asarray(y)
+            y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+            if len(y) != n:
+                raise ValueError(f"{names[1]} must have as many rows as {names[0]}, {n}, got {len(y)}.")
+        return cls(kind, X, y, [], n)
+
+    def __len__(self) -> int:
+        return int(_num_samples(self.X))
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> Rows:
+        """Return at most so many rows, drawn at random, in their order."""
+        n = len(self)
+        chosen = np.arange(n) if n <= n_rows else np.sort(rng.choice(n, n_rows, replace=False))
+        return replace(
+            self,
+            X=self.X if n <= n_rows else _safe_indexing(self.X, chosen),
+            y=None if self.y is None else self.y[chosen],
+            labels=self._labels_of(chosen),
+        )
+
+    def _labels_of(self, chosen: Array) -> list[str]:
+        if self.labels:
+            return [self.labels[i] for i in chosen]
+        index = getattr(self.X, "index", None)
+        return [str(label) for label in (chosen if index is None else index[chosen])]
+
+
+@dataclass(frozen=True)
+class Material:
+    """A fitted model and the rows to look at it with.
+
+    Attributes
+    ----------
+    model : estimator
+        As given.
+    subject : Subject
+    training, held_out : Rows
+        At most 20,000.
+    study : Rows
+        Training rows, at most 10,000, fewer for many columns and outputs.
+    new : Rows or None
+    points : list of Rows
+        Those on the map, by kind.
+    outputs : list of int
+        The outputs that are shown: all, or those of the most frequent classes.
+    target_name : str
+    """
+
+    model: Any
+    subject: Subject
+    training: Rows
+    held_out: Rows
+    study: Rows
+    new: Rows | None
+    points: list[Rows]
+    outputs: list[int]
+    target_name: str
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the model predicts classes."""
+        return hasattr(self.subject.model, "classes_")
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes as text; none for a regressor."""
+        return [str(label) for label in getattr(self.subject.model, "classes_", [])]
+
+    @property
+    def output_names(self) -> list[str]:
+        """What the outputs that are shown stand for: classes, or the prediction itself."""
+        if not self.is_classifier:
+            return [self.target_name]
+        return [self.classes[k + (len(self.classes) == 2)] for k in self.outputs]
+
+    def stack(self, function: Callable[[Rows], Any]) -> Array:
+        """Return what a function gives for the rows of the map, one under the other."""
+        return np.concatenate([np.asarray(function(rows)) for rows in self.points])
+
+
+def gather(
+    model: Any, tables: dict[str, Rows], target_name: str, max_rows: int, rng: np.random.Generator
+) -> Material:
+    """Draw the rows that a report looks at."""
+    subject = Subject.of(model)
+    if not hasattr(subject.model, "classes_") and subject.ensemble.n_outputs > 1:
+        raise ValueError(
+            f"model must have one target for a report, got {subject.ensemble.n_outputs}; fit a model for "
+            "each target and make a report of each."
+        )
+    for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
+        rows = tables.get(kind)
+        if rows is not None and rows.y is not None:
+            subject.read_targets(rows.y, len(rows), names)
+    training, held_out = (tables[kind].sample(_SCORED_ROWS, rng) for kind in ("training", "held out"))
+    new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
+    n_inputs = subject.ensemble.weights.shape[1] * subject.ensemble.n_outputs**2
+    return Material(
+        model=model,
+        subject=subject,
+        training=training,
+        held_out=held_out,
+        study=training.sample(min(_STUDY_ROWS, max(500, 10**8 // n_inputs)), rng),
+        new=new,
+        points=_points(tables["training"], tables["held out"], new, max_rows, rng),
+        outputs=_shown_outputs(subject, training.y),
+        target_name=target_name,
+    )
+
+
+def _points(
+    training: Rows, held_out: Rows, new: Rows | None, max_rows: int, rng: np.random.Generator
+) -> list[Rows]:
+    """Return rows of either kind in proportion to how many there are, and some new ones."""
+    share = min(1.0, max_rows / (len(training) + len(held_out)))
+    n_held_out = max(1, round(share * len(held_out)))
+    points = [training.sample(max(1, round(share * len(training))), rng), held_out.sample(n_held_out, rng)]
+    return points if new is None else [*points, new.sample(max(1, max_rows // _NEW_PER_SHOWN), rng)]
+
+
+def _shown_outputs(subject: Subject, y: Array | None) -> list[int]:
+    n_outputs = subject.ensemble.n_outputs
+    if n_outputs <= _MOST_OUTPUTS or y is None:
+        return list(range(n_outputs))
+    model: Any = subject.model
+    counts = np.array([np.sum(y == label) for label in model.classes_])
+    return sorted(np.argsort(-counts, kind="stable")[:_MOST_OUTPUTS].tolist())

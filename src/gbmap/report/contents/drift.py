@@ -1,0 +1,227 @@
+"""Drift: whether new rows are like those of the training, where not, and by which features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from gbmap.drift import DriftAssessment, DriftDetector
+from gbmap.report._material import Material, Rows
+from gbmap.report._plain import rounded, significant
+from gbmap.report.contents.columns import is_category, numbers, raw_values
+
+Array = NDArray[Any]
+
+_NEIGHBORS = 5
+# Neighbours are searched among so many numbers of the embedding, but among so many rows at least and at most.
+_NUMBERS, _FEWEST_ROWS, _MOST_ROWS = 200_000, 1000, 10_000
+_BINS = 30
+_MOST_REASONS = 20
+_UNLIKELY = 0.01  # a chance below it makes more alarms than expected worth saying
+
+
+@dataclass(frozen=True)
+class Reason:
+    """How one feature has moved the prediction.
+
+    Attributes
+    ----------
+    feature : int
+    contribution : list of float
+        Its share in the shift of the mean score, for each output shown.
+    extrapolation : float
+        The mean size of its share in how far a new row's score is from that of its neighbours.
+    training_mean, new_mean : float or None
+        The mean of the column; None for a category.
+    """
+
+    feature: int
+    contribution: list[float | None]
+    extrapolation: float | None
+    training_mean: float | None
+    new_mean: float | None
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far the mean score of one output has moved from training to new rows, in units of the target."""
+
+    shift: float | None
+    standard_error: float | None
+    tolerated: float | None
+    p_value: float | None
+    distance: float | None
+
+
+@dataclass(frozen=True)
+class Drift:
+    """New rows beside those of the training.
+
+    Attributes
+    ----------
+    verdict : str
+        "shifted" if the mean prediction has moved by more than is tolerated; else "unusual" if more rows
+        raise the alarm than expected, at a level of 1 %; else "none".
+    n_rows, n_given_rows, n_reference_rows : int
+        New rows that were looked at, and those given; reference rows of the detector.
+    shifts : list of Shift
+        Of each output shown.
+    threshold : float or None
+    share_alarmed, expected_share_alarmed : float or None
+        The share of new rows, and of calibration rows, above the threshold.
+    expected_loss, expected_loss_interval, calibration_loss, new_loss : float or None
+        The mean loss to expect without labels, that of the calibration rows, and that of the new rows if
+        they have labels.
+    unseen_share, expected_unseen_share : list of float
+        The share of new rows in a region without reference rows, for each output shown.
+    bins : list of float
+        The edges of the histograms of the indicator; the last bin holds all rows above.
+    held_out_shares, new_shares : list of float
+        The share of rows in each bin.
+    reasons : list of Reason
+        The largest first.
+    indicator, alarm : lists
+        Of each row of the map: the indicator, None for training rows; and whether it is above the threshold.
+    """
+
+    verdict: str
+    n_rows: int
+    n_given_rows: int
+    n_reference_rows: int
+    shifts: list[Shift]
+    threshold: float | None
+    share_alarmed: float | None
+    expected_share_alarmed: float | None
+    expected_loss: float | None
+    expected_loss_interval: list[float | None] | None
+    calibration_loss: float | None
+    new_loss: float | None
+    unseen_share: list[float | None]
+    expected_unseen_share: list[float | None]
+    bins: list[Any]
+    held_out_shares: list[Any]
+    new_shares: list[Any]
+    reasons: list[Reason]
+    indicator: list[Any]
+    alarm: list[bool | None]
+
+
+def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> Drift | None:
+    """Compare new rows with those of the training; None if there are no new rows."""
+    if material.new is None:
+        return None
+    n_rows = int(np.clip(_NUMBERS // len(material.subject.ensemble), _FEWEST_ROWS, _MOST_ROWS))
+    new, held_out = material.new.sample(n_rows, rng), material.held_out.sample(n_rows, rng)
+    if detector is None:
+        detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
+    found = detector.assess(new.X, new.y)
+    threshold = getattr(detector, "threshold_", None)
+    indicators = detector.indicator(held_out.X), detector.indicator(new.X)
+    bins, shares = _histograms(*indicators, threshold)
+    of_points = _indicators_of_points(material, detector)
+    interval = found.expected_loss_interval
+    return Drift(
+        verdict=_verdict(found),
+        n_rows=len(new),
+        n_given_rows=new.n_given,
+        n_reference_rows=found.n_reference_rows,
+        shifts=_shifts(found, material.outputs),
+        threshold=significant(threshold),
+        share_alarmed=significant(found.share_over_threshold),
+        expected_share_alarmed=significant(found.calibration_share_over_threshold),
+        expected_loss=significant(found.expected_loss),
+        expected_loss_interval=None if interval is None else [significant(end) for end in interval],
+        calibration_loss=significant(found.calibration_loss),
+        new_loss=significant(found.mean_loss),
+        unseen_share=_of_outputs(found.unseen_share, material.outputs),
+        expected_unseen_share=_of_outputs(found.expected_unseen_share, material.outputs),
+        bins=[significant(edge, 4) for edge in bins],
+        held_out_shares=rounded(shares[0], spread=1.0),
+        new_shares=rounded(shares[1], spread=1.0),
+        reasons=_reasons(material, new, detector, found),
+        indicator=rounded(of_points),
+        alarm=[None if threshold is None or np.isnan(one) else bool(one > threshold) for one in of_points],
+    )
+
+
+def _fitted_detector(
+    material: Material, reference: Rows, held_out: Rows, rng: np.random.Generator
+) -> DriftDetector:
+    n_neighbors, seed = min(_NEIGHBORS, len(reference)), int(rng.integers(2**31))
+    detector = DriftDetector(material.model, n_neighbors, random_state=seed)
+    detector.fit(reference.X, reference.y, X_cal=held_out.X, y_cal=held_out.y)
+    return detector
+
+
+def _verdict(found: DriftAssessment) -> str:
+    if found.is_shifted:
+        return "shifted"
+    share, expected = found.share_over_threshold, found.calibration_share_over_threshold
+    if share is None or expected is None or share <= expected:
+        return "none"
+    n_alarms = round(share * found.n_rows)
+    chance = binomtest(n_alarms, found.n_rows, max(expected, 1e-9), alternative="greater").pvalue
+    return "unusual" if chance < _UNLIKELY else "none"
+
+
+def _of_outputs(values: Any, outputs: list[int]) -> list[float | None]:
+    of_all = np.atleast_1d(values)
+    return [significant(of_all[k]) for k in outputs]
+
+
+def _shifts(found: DriftAssessment, outputs: list[int]) -> list[Shift]:
+    names = ("shift", "standard_error", "delta", "p_value", "distance")
+    return [Shift(*each) for each in zip(*(_of_outputs(getattr(found, name), outputs) for name in names))]
+
+
+def _histograms(held_out: Array, new: Array, threshold: float | None) -> tuple[Array, list[Array]]:
+    """Return the edges of bins, and the share of rows of either side in each; the last holds all above."""
+    both = np.concatenate([held_out, new])
+    top = max(np.quantile(both, 0.98), 1.25 * (threshold or 0.0)) or 1.0
+    edges = np.linspace(0, top, _BINS)
+    shares = [
+        np.bincount(np.searchsorted(edges[1:], side, side="left"), minlength=_BINS) / len(side)
+        for side in (held_out, new)
+    ]
+    return edges, shares
+
+
+def _indicators_of_points(material: Material, detector: DriftDetector) -> Array:
+    """Return the indicators of the rows on the map, NaN for training rows: they are their own neighbours."""
+    return material.stack(
+        lambda rows: np.full(len(rows), np.nan) if rows.kind == "training" else detector.indicator(rows.X)
+    )
+
+
+def _reasons(material: Material, new: Rows, detector: DriftDetector, found: DriftAssessment) -> list[Reason]:
+    p = len(found.feature_names)
+    shares = found.contributions.reshape(p, -1)[:, material.outputs]
+    values = detector.explain(material.points[-1].X).values
+    extrapolation = np.abs(values.reshape(len(values), p, -1)).sum(axis=2).mean(axis=0)
+    size = np.abs(shares).sum(axis=1)
+    order = np.argsort(
+        -(size / (size.max() or 1.0) + extrapolation / (extrapolation.max() or 1.0)), kind="stable"
+    )
+    return [
+        Reason(
+            feature=k,
+            contribution=[significant(share) for share in shares[k]],
+            extrapolation=significant(extrapolation[k]),
+            training_mean=_mean(material, material.study, k),
+            new_mean=_mean(material, new, k),
+        )
+        for k in order[:_MOST_REASONS].tolist()
+    ]
+
+
+def _mean(material: Material, rows: Rows, feature: int) -> float | None:
+    values = raw_values(material, rows, feature)
+    if is_category(material, feature, values):
+        return None
+    known = numbers(values)
+    known = known[np.isfinite(known)]
+    return significant(known.mean()) if len(known) else None

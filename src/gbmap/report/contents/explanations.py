@@ -1,0 +1,83 @@
+"""Why each row on the map is predicted as it is: attributions and local coefficients, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from gbmap.inspection import attributions, explain
+from gbmap.report._material import Material, Rows
+
+Array = NDArray[Any]
+
+_BACKGROUND_ROWS = 100  # what a feature adds, it adds over the average of so many training rows
+_WORK_NUMBERS = 5_000_000  # attributions of all outputs held at a time
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """The rows on the map, explained: prediction = initial + base + sum of adds.
+
+    Attributes
+    ----------
+    adds, coefficients : arrays of shape (n, p, K)
+        What each column adds over the background rows, and its local slope, for the outputs shown.
+    base : array of shape (K,)
+        The mean of h over the background rows.
+    initial, score : arrays of shape (n, K)
+        f_0 and f.
+    n_known : int
+        The rows that are not new come first, so many.
+    n_background_rows : int
+    """
+
+    adds: Array
+    coefficients: Array
+    base: Array
+    initial: Array
+    score: Array
+    n_known: int
+    n_background_rows: int
+
+    @property
+    def importances(self) -> Array:
+        """The mean size of what each column adds to rows that are not new, of shape (p, K)."""
+        importances: Array = np.abs(self.adds[: self.n_known]).mean(axis=0)
+        return importances
+
+
+def explain_points(material: Material, rng: np.random.Generator) -> Explanations:
+    """Explain the rows on the map against some training rows."""
+    background = material.study.sample(_BACKGROUND_ROWS, rng)
+    outputs = material.outputs
+    parts = [_explain(material, rows, background) for rows in material.points]
+    adds, coefficients, base = zip(*parts)
+    return Explanations(
+        adds=np.concatenate(adds),
+        coefficients=np.concatenate(coefficients),
+        base=base[0],
+        initial=material.stack(lambda rows: material.subject.initial_score(rows.X)[:, outputs]),
+        score=material.stack(lambda rows: material.subject.full_score(rows.X)[:, outputs]),
+        n_known=sum(len(rows) for rows in material.points[:2]),
+        n_background_rows=len(background),
+    )
+
+
+def _explain(material: Material, rows: Rows, background: Rows) -> tuple[Array, Array, Array]:
+    """Return what columns add, their slopes, and the base value, for the outputs shown; chunk by chunk."""
+    n_outputs = material.subject.ensemble.n_outputs
+    size = max(1, _WORK_NUMBERS // (material.subject.model.n_features_in_ * n_outputs))
+    adds, coefficients = [], []
+    for start in range(0, len(rows), size):
+        X = _safe_indexing(rows.X, np.arange(start, min(start + size, len(rows))))
+        shares = attributions(material.model, X, background.X)
+        shape = (*shares.values.shape[:2], n_outputs)
+        adds.append(shares.values.reshape(shape)[..., material.outputs])
+        slopes = explain(material.model, X).coefficients.reshape(shape)
+        coefficients.append(slopes[..., material.outputs])
+        base = shares.base_values.reshape(-1, n_outputs)[0, material.outputs]
+    return np.concatenate(adds), np.concatenate(coefficients), base

@@ -1,0 +1,96 @@
+"""What was fitted: the rows, the columns, the task, the parameters and the versions."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+import gbmap
+from gbmap.report._material import Material
+
+_LONGEST_PARAMETER = 200
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The model and its data.
+
+    Attributes
+    ----------
+    estimator : str
+        The class of the GBMAP.
+    preprocessing : list of str
+        The steps before it.
+    task : str
+        "regression" or "classification".
+    target : str
+    classes : list of str
+        None for regression.
+    n_training_rows, n_held_out_rows, n_new_rows : int
+        As given; None if there are no new rows.
+    n_columns, n_inputs : int
+        The user's columns, and what the preprocessing makes of them.
+    n_components : int
+        Learners (per output).
+    loss : str
+    has_initial_model : bool
+        Whether boosting started from a model f_0.
+    parameters : dict of str
+    versions : dict of str
+    """
+
+    estimator: str
+    preprocessing: list[str]
+    task: str
+    target: str
+    classes: list[str] | None
+    n_training_rows: int
+    n_held_out_rows: int
+    n_new_rows: int | None
+    n_columns: int
+    n_inputs: int
+    n_components: int
+    loss: str
+    has_initial_model: bool
+    parameters: dict[str, str]
+    versions: dict[str, str]
+
+
+def describe_fit(material: Material) -> Fitted:
+    """Return what was fitted."""
+    subject = material.subject
+    model: Any = subject.model
+    steps = [] if subject.preprocessing is None else [step for _, step in subject.preprocessing.steps]
+    return Fitted(
+        estimator=type(model).__name__,
+        preprocessing=[step if isinstance(step, str) else type(step).__name__ for step in steps],
+        task="classification" if material.is_classifier else "regression",
+        target=material.target_name,
+        classes=material.classes if material.is_classifier else None,
+        n_training_rows=material.training.n_given,
+        n_held_out_rows=material.held_out.n_given,
+        n_new_rows=None if material.new is None else material.new.n_given,
+        n_columns=len(subject.feature_names),
+        n_inputs=int(model.n_features_in_),
+        n_components=int(model.n_components_),
+        loss=model.loss if isinstance(model.loss, str) else type(model.loss).__name__,
+        has_initial_model=model.init_ is not None,
+        parameters={name: _shown(value) for name, value in model.get_params(deep=False).items()},
+        versions={
+            "gbmap": gbmap.__version__,
+            "scikit-learn": sklearn.__version__,
+            "NumPy": np.__version__,
+            "SciPy": scipy.__version__,
+            "Python": platform.python_version(),
+        },
+    )
+
+
+def _shown(value: Any) -> str:
+    shown = " ".join(repr(value).split())
+    return shown if len(shown) <= _LONGEST_PARAMETER else shown[: _LONGEST_PARAMETER - 1] + "…"

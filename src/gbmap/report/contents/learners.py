@@ -1,0 +1,122 @@
+"""The learners: what each looks at and adds, and how much of the loss they explain together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbmap.inspection import LearnerCards, learner_cards
+from gbmap.report._material import Material
+from gbmap.report._plain import significant
+
+Array = NDArray[Any]
+
+_MOST_CARDS = 120
+_WORTH_SAYING = 0.01  # of the loss
+
+
+@dataclass(frozen=True)
+class Card:
+    """One learner.
+
+    Attributes
+    ----------
+    number : int
+        Its stage, from 1.
+    output : int
+        Position of its output among those shown.
+    words : str
+        Where it is active.
+    words_accuracy, active_share : float
+        Shares of the training rows looked at.
+    sign : int
+        +1 if it raises the prediction where it is active, -1 if it lowers it.
+    spread : float
+        The standard deviation of what it adds, in units of the target (or log-odds).
+    features : list of str
+        The columns of the largest weight.
+    weights : list of float
+        Those weights, per standard deviation of the column.
+    """
+
+    number: int
+    output: int
+    words: str
+    words_accuracy: float | None
+    active_share: float | None
+    sign: int
+    spread: float | None
+    features: list[str]
+    weights: list[float | None]
+
+
+@dataclass(frozen=True)
+class Learners:
+    """The learners that are shown, and the loss explained after each stage.
+
+    Attributes
+    ----------
+    cards : list of Card
+    n_learners : int
+        How many there are.
+    n_rows : int
+        Training rows that were looked at.
+    training_explained, held_out_explained : list of float
+        The share of the loss explained by the first 0, 1, ... stages; None where there is none to explain.
+    best_n_components : int or None
+        After how many stages the most is explained of held-out rows, if by all of them it is less, by one
+        percent of the loss or more; None if there is no better number.
+    """
+
+    cards: list[Card]
+    n_learners: int
+    n_rows: int
+    training_explained: list[float | None]
+    held_out_explained: list[float | None]
+    best_n_components: int | None
+
+
+def study_learners(material: Material) -> Learners:
+    """Describe the learners on training rows, and the loss that they explain on held-out rows too."""
+    study, held_out = material.study, material.held_out
+    cards = learner_cards(material.model, study.X, study.y)
+    unseen = learner_cards(material.model, held_out.X, held_out.y)
+    shown = [j for j in range(len(cards.signs)) if cards.outputs[j] in material.outputs][:_MOST_CARDS]
+    return Learners(
+        cards=[_card(cards, j, material) for j in shown],
+        n_learners=len(cards.signs),
+        n_rows=len(study),
+        training_explained=_shares(cards.explained_loss),
+        held_out_explained=_shares(unseen.explained_loss),
+        best_n_components=_best_stage(unseen.explained_loss),
+    )
+
+
+def _card(cards: LearnerCards, j: int, material: Material) -> Card:
+    weights, n_outputs = cards.weights[j], material.subject.ensemble.n_outputs
+    largest = [k for k in np.argsort(-np.abs(weights), kind="stable")[:3] if weights[k] != 0]
+    return Card(
+        number=j // n_outputs + 1,
+        output=material.outputs.index(cards.outputs[j]),
+        words=str(cards.half_spaces[j]),
+        words_accuracy=significant(cards.half_space_accuracy[j]),
+        active_share=significant(cards.active_share[j]),
+        sign=int(cards.signs[j]),
+        spread=significant(cards.contribution_spread[j]),
+        features=[str(cards.feature_names[k]) for k in largest],
+        weights=[significant(weights[k]) for k in largest],
+    )
+
+
+def _best_stage(explained: Array | None) -> int | None:
+    if explained is None or not np.isfinite(explained).all():
+        return None
+    best = max(1, int(np.argmax(explained)))
+    return best if explained[best] - explained[-1] >= _WORTH_SAYING else None
+
+
+def _shares(explained: Array | None) -> list[float | None]:
+    return [] if explained is None else [significant(share) for share in explained]

@@ -1,0 +1,261 @@
+"""The map: where the rows lie, what they hold, and why each is predicted as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+
+from gbmap._subject import dense
+from gbmap.report._material import Material, Rows
+from gbmap.report._plain import rounded, significant, spread_of
+from gbmap.report.contents.columns import Column, read_columns
+from gbmap.report.contents.explanations import Explanations
+
+Array = NDArray[Any]
+
+_BYTES, _BYTES_OF_NUMBER = 4_300_000, 6.5  # of the rows on the page
+_MOST_EIGENVECTORS = 1000
+_MOST_COORDINATES, _MOST_OF_MANY = 40, 24  # of one output, of several
+_MOST_FEATURES = 8  # of one explanation
+_FINE_CELLS = 150_000  # of columns, up to which there is room for one more digit
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Two principal components (one if there is no second): a list of values each, and shares of variance."""
+
+    values: list[list[Any]]
+    shares: list[float | None]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One coordinate of the embedding: what learner `number` of an output adds to each row."""
+
+    number: int
+    output: int
+    values: list[Any]
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Why each row has its score, for one output: score = initial + base + sum of adds + rest.
+
+    Attributes
+    ----------
+    base : float
+        The mean over the background rows.
+    features : list of lists of int
+        The features that add the most to a row, the largest first.
+    adds : list of lists of float
+        What they add.
+    coefficients : list of lists of float
+        The change of the score per unit of the feature at the row; for a category, what it adds over the
+        average training row on the local linear model.
+    rest : list of float
+        What all other features add.
+    initial : list of float
+        What the initial model f_0 gives; None if there is none.
+    """
+
+    base: float | None
+    features: list[list[int]]
+    adds: list[list[Any]]
+    coefficients: list[list[Any]]
+    rest: list[Any]
+    initial: list[Any] | None
+
+
+@dataclass(frozen=True)
+class Map:
+    """The rows on the map, column by column; new rows come last.
+
+    Attributes
+    ----------
+    kinds : list of str
+        "training", "held out" and perhaps "new".
+    n_given, n_shown : list of int
+        Rows of each kind that there are, and that are on the map.
+    kind : list of int
+        Of each row, as a position in `kinds`.
+    labels : list of str
+        The label of each row in the index of its frame, else its position.
+    target, prediction : list
+        Numbers; for classes, positions among the classes. None for a row without a target.
+    error : list of float
+        Target less prediction; for classes, one less the probability of the true class, or the loss if
+        there are no probabilities.
+    error_name : str
+    scores : list of lists of float
+        f of each output shown; for classes, a score (log-odds for the log loss).
+    probabilities : list of lists of float or None
+        Of the class of each output shown.
+    coordinates : list of Coordinate
+    n_coordinates : int
+        How many there are; those that vary the most are shown.
+    embedding_pca, original_pca : Plane
+        Of the embedding; of the model's inputs in standard deviations.
+    columns : list of Column
+        As many as there is room for, the most important first.
+    reasons : list of Reasons
+        For each output shown.
+    n_background_rows : int
+        Training rows over whose average a feature adds.
+    """
+
+    kinds: list[str]
+    n_given: list[int]
+    n_shown: list[int]
+    kind: list[int]
+    labels: list[str]
+    target: list[Any]
+    prediction: list[Any]
+    error: list[Any]
+    error_name: str
+    scores: list[list[Any]]
+    probabilities: list[list[Any]] | None
+    coordinates: list[Coordinate]
+    n_coordinates: int
+    embedding_pca: Plane
+    original_pca: Plane
+    columns: list[Column]
+    reasons: list[Reasons]
+    n_background_rows: int
+
+
+def draw_map(material: Material, explained: Explanations, order: Array) -> Map:
+    """Place the rows, in the order of importance of the columns."""
+    points = material.points
+    n_rows, n_outputs = explained.score.shape
+    most_features = min(_MOST_FEATURES, max(4, 40 // n_outputs), len(order))
+    coordinates = _coordinates(material)
+    used = n_rows * (len(coordinates) + n_outputs * (3 * most_features + 2) + 8) * _BYTES_OF_NUMBER
+    digits = 3 if n_rows * len(order) <= _FINE_CELLS else 2
+    return Map(
+        kinds=[rows.kind for rows in points],
+        n_given=[rows.n_given for rows in points],
+        n_shown=[len(rows) for rows in points],
+        kind=[kind for kind, rows in enumerate(points) for _ in range(len(rows))],
+        labels=[label for rows in points for label in rows.labels],
+        **_outcomes(material, explained),
+        scores=[rounded(score) for score in explained.score.T],
+        coordinates=coordinates,
+        n_coordinates=len(material.subject.ensemble),
+        embedding_pca=_plane(material, lambda rows: _embedding(material, rows)),
+        original_pca=_plane(material, lambda rows: _standard(material, rows)),
+        columns=read_columns(material, order, digits, _BYTES - int(used)),
+        reasons=[_reasons(explained, k, material, most_features) for k in range(n_outputs)],
+        n_background_rows=explained.n_background_rows,
+    )
+
+
+def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
+    """Return targets, predictions, errors and probabilities."""
+    if not material.is_classifier:
+        y = material.stack(lambda rows: np.full(len(rows), np.nan) if rows.y is None else rows.y)
+        y, f = y.astype(np.float64), explained.score[:, 0]
+        spread = spread_of(y)
+        return {
+            "target": rounded(y, spread=spread),
+            "prediction": rounded(f, spread=spread),
+            "error": rounded(y - f, spread=spread),
+            "error_name": "target less prediction",
+            "probabilities": None,
+        }
+    model: Any = material.subject.model
+    truth = material.stack(lambda rows: _codes(model.classes_, rows))
+    score = material.stack(lambda rows: material.subject.full_score(rows.X))
+    decided = np.searchsorted(model.classes_, model._decide(score))
+    return {
+        "target": [None if code < 0 else code for code in truth.tolist()],
+        "prediction": decided.tolist(),
+        **_class_errors(material, score, truth),
+    }
+
+
+def _codes(classes: Array, rows: Rows) -> Array:
+    return np.full(len(rows), -1) if rows.y is None else np.searchsorted(classes, rows.y)
+
+
+def _class_errors(material: Material, score: Array, truth: Array) -> dict[str, Any]:
+    model: Any = material.subject.model
+    missing = np.where(truth < 0, np.nan, 0.0)
+    if model._make_loss().log_odds_per_score is None:
+        sides = truth == 1 if score.shape[1] == 1 else truth[:, None] == np.arange(score.shape[1])
+        targets = np.where(sides, 1.0, -1.0).reshape(score.shape)
+        loss = material.subject.row_losses(targets, score).mean(axis=1)
+        return {"error": rounded(loss + missing), "error_name": "loss", "probabilities": None}
+    p = model._probabilities(score)
+    shown = [k + (score.shape[1] == 1) for k in material.outputs]
+    return {
+        "error": rounded(1 - p[np.arange(len(p)), truth] + missing, spread=1.0),
+        "error_name": "one less the probability of the true class",
+        "probabilities": [rounded(p[:, k], spread=1.0) for k in shown],
+    }
+
+
+def _embedding(material: Material, rows: Rows) -> Array:
+    ensemble = material.subject.ensemble
+    return material.subject.map(ensemble.embed, material.subject.read(rows.X), len(ensemble))
+
+
+def _standard(material: Material, rows: Rows) -> Array:
+    model = material.subject.model
+    standard: Array = (dense(material.subject.read(rows.X)) - model.mean_) / model.scale_
+    return standard
+
+
+def _coordinates(material: Material) -> list[Coordinate]:
+    phi = material.stack(lambda rows: _embedding(material, rows))
+    n_outputs = material.subject.ensemble.n_outputs
+    shown = np.flatnonzero(np.isin(np.arange(phi.shape[1]) % n_outputs, material.outputs))
+    largest = np.argsort(-phi[:, shown].std(axis=0), kind="stable")[
+        : _MOST_COORDINATES if n_outputs == 1 else _MOST_OF_MANY
+    ]
+    spread = spread_of(phi)
+    return [
+        Coordinate(
+            j // n_outputs + 1, material.outputs.index(j % n_outputs), rounded(phi[:, j], spread=spread)
+        )
+        for j in np.sort(shown[largest]).tolist()
+    ]
+
+
+def _plane(material: Material, place: Any) -> Plane:
+    """Return principal components of the rows that are not new, and where all rows lie on them."""
+    known = np.concatenate([place(rows) for rows in material.points[:2]])
+    n_components = min(2, *known.shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pca = PCA(n_components, svd_solver=_solver(known), random_state=0).fit(known)
+    values = material.stack(lambda rows: pca.transform(place(rows)))
+    return Plane(
+        values=[rounded(column, digits=3) for column in values.T],
+        shares=[significant(share, 4) for share in pca.explained_variance_ratio_],
+    )
+
+
+def _solver(values: Array) -> str:
+    """Return the fast way: by the covariance of the columns, unless there are too many."""
+    return "covariance_eigh" if values.shape[1] <= _MOST_EIGENVECTORS else "randomized"
+
+
+def _reasons(explained: Explanations, k: int, material: Material, most: int) -> Reasons:
+    """Return the largest shares of each row, rounded, and a rest that makes them add up to the score."""
+    adds = explained.adds[:, :, k]
+    largest = np.argsort(-np.abs(adds), axis=1, kind="stable")[:, :most]
+    spread = spread_of(explained.score[:, k]) or 1.0
+    shown = np.take_along_axis(adds, largest, axis=1)
+    slopes = np.take_along_axis(explained.coefficients[:, :, k], largest, axis=1)
+    has_initial = material.subject.model.init_ is not None
+    return Reasons(
+        base=significant(explained.base[k]),
+        features=largest.tolist(),
+        adds=rounded(shown, digits=3, spread=spread),
+        coefficients=[[significant(slope, 3) for slope in row] for row in slopes],
+        rest=rounded(adds.sum(axis=1) - shown.sum(axis=1), digits=3, spread=spread),
+        initial=rounded(explained.initial[:, k], digits=3, spread=spread) if has_initial else None,
+    )

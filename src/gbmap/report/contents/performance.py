@@ -1,0 +1,167 @@
+"""How well the model does on held-out rows, beside a linear model and a constant."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gbmap.report._material import Material, Rows
+from gbmap.report._plain import significant
+
+Array = NDArray[Any]
+Scores = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a score is called, and which way is better."""
+
+    key: str
+    name: str
+    higher_is_better: bool
+    in_units_of_target: bool
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model and its scores by the key of the metric; None where a score is not defined."""
+
+    name: str
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Scores on held-out rows.
+
+    Attributes
+    ----------
+    metrics : list of Metric
+        The first is the main one.
+    contenders : list of Contender
+        The GBMAP first; then the model that it started from, if any; a linear model; a constant.
+    n_rows, n_given_rows : int
+        Held-out rows that were scored, and those given.
+    n_linear_rows : int
+        Training rows that the linear model and the constant were fitted to.
+    """
+
+    metrics: list[Metric]
+    contenders: list[Contender]
+    n_rows: int
+    n_given_rows: int
+    n_linear_rows: int
+
+
+def measure_performance(material: Material) -> Performance:
+    """Score the model, a linear one on the same inputs, and a constant."""
+    subject, rows = material.subject, material.held_out
+    read_scores = _class_scores if material.is_classifier else _number_scores
+    contenders = [Contender("GBMAP", read_scores(material, subject.full_score(rows.X)))]
+    if subject.model.init_ is not None:
+        initial = read_scores(material, subject.initial_score(rows.X))
+        contenders.append(Contender("the model it started from", initial))
+    for name, model in _references(material):
+        contenders.append(Contender(name, _reference_scores(material, model)))
+    return Performance(
+        metrics=_class_metrics(material) if material.is_classifier else _number_metrics(material),
+        contenders=contenders,
+        n_rows=len(rows),
+        n_given_rows=rows.n_given,
+        n_linear_rows=len(material.training),
+    )
+
+
+def _number_metrics(material: Material) -> list[Metric]:
+    own = material.subject.model.loss
+    metrics = [
+        Metric("r2", "R²", True, False),
+        Metric("rmse", "root mean squared error", False, True),
+        Metric("mae", "mean absolute error", False, True),
+    ]
+    return (
+        metrics if own == "squared_error" else [*metrics, Metric("loss", f"mean loss ({own})", False, False)]
+    )
+
+
+def _class_metrics(material: Material) -> list[Metric]:
+    metrics = [Metric("accuracy", "accuracy", True, False)]
+    metrics.append(Metric("balanced_accuracy", "balanced accuracy", True, False))
+    if len(material.classes) == 2:
+        metrics.append(Metric("roc_auc", "area under the ROC curve", True, False))
+    return [*metrics, Metric("log_loss", "log loss", False, False)]
+
+
+def _number_scores(material: Material, score: Array) -> Scores:
+    rows, subject = material.held_out, material.subject
+    y = np.asarray(rows.y, dtype=np.float64)
+    error = y - score[:, 0]
+    spread = np.square(y - y.mean()).mean()
+    loss = subject.row_losses(subject.read_targets(y, len(y)), score).mean()
+    return {
+        "r2": significant(1 - np.square(error).mean() / spread) if spread > 0 else None,
+        "rmse": significant(np.sqrt(np.square(error).mean())),
+        "mae": significant(np.abs(error).mean()),
+        "loss": significant(loss),
+    }
+
+
+def _class_scores(material: Material, score: Array) -> Scores:
+    model: Any = material.subject.model
+    p = model._probabilities(score) if model._make_loss().log_odds_per_score is not None else None
+    rank = score[:, 0] if score.shape[1] == 1 else None
+    return _scores_of_classes(model.classes_, material.held_out.y, model._decide(score), p, rank)
+
+
+def _scores_of_classes(classes: Array, y: Any, decided: Array, p: Array | None, rank: Array | None) -> Scores:
+    both_there = len(np.unique(y)) == 2
+    return {
+        "accuracy": significant(np.mean(y == decided)),
+        "balanced_accuracy": significant(_balanced(y, decided)),
+        "roc_auc": significant(roc_auc_score(y, rank)) if rank is not None and both_there else None,
+        "log_loss": None if p is None else significant(log_loss(y, p, labels=classes)),
+    }
+
+
+def _balanced(y: Any, decided: Array) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class may be predicted that no held-out row has
+        return float(balanced_accuracy_score(y, decided))
+
+
+def _references(material: Material) -> list[tuple[str, Any]]:
+    """Return the models to compare with, fitted to the inputs of the GBMAP."""
+    inputs = material.subject.read(material.training.X)
+    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(inputs))
+    constant: Any
+    if material.is_classifier:
+        name, linear, constant = "logistic regression", LogisticRegression(max_iter=200), "prior"
+        constant = DummyClassifier(strategy="prior")
+    else:
+        name, linear, constant = "ridge regression", Ridge(), DummyRegressor()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = make_pipeline(scaler, linear).fit(inputs, material.training.y)
+    return [(name, fitted), ("a constant", constant.fit(inputs, material.training.y))]
+
+
+def _reference_scores(material: Material, model: Any) -> Scores:
+    rows: Rows = material.held_out
+    inputs = material.subject.read(rows.X)
+    if not material.is_classifier:
+        return _number_scores(material, np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1))
+    p = model.predict_proba(inputs)
+    return _scores_of_classes(
+        model.classes_, rows.y, model.predict(inputs), p, p[:, 1] if p.shape[1] == 2 else None
+    )

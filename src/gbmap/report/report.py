@@ -1,0 +1,213 @@
+"""make_report: from a model and rows to a Report, and from it to files."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gbmap._rows.threads import single_threaded_blas
+from gbmap.report._material import Material, Rows, gather
+from gbmap.report._plain import plain
+from gbmap.report.contents.drift import study_drift
+from gbmap.report.contents.explanations import explain_points
+from gbmap.report.contents.features import importance_order, study_features
+from gbmap.report.contents.fitted import describe_fit
+from gbmap.report.contents.learners import study_learners
+from gbmap.report.contents.map import draw_map
+from gbmap.report.contents.performance import measure_performance
+from gbmap.report.contents.regions import study_regions
+from gbmap.report.page import render
+
+SCHEMA = "gbmap-report/1"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The numbers of a report; made by `make_report`.
+
+    Attributes
+    ----------
+    contents : dict
+        What the page shows, as plain JSON data. Its keys: "schema", the version of this layout; "title";
+        "outputs", the names of the classes shown, or of the target; "fitted"; "performance"; "map";
+        "learners"; "features"; "regions"; "drift", None without new rows. Each section's keys are the
+        attributes of the class of the same name in `gbmap.report.contents`.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressor
+    >>> from gbmap.report import make_report
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = GBMAPRegressor(2, random_state=0).fit(X[:300], y[:300])
+    >>> report = make_report(model, X[:300], y[:300], X_test=X[300:], y_test=y[300:])
+    >>> report.contents["title"], report.contents["fitted"]["n_training_rows"]
+    ('Report on target', 300)
+    """
+
+    contents: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contents: plain numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        contents : dict
+            A copy of its own.
+        """
+        copy: dict[str, Any] = json.loads(self._json())
+        return copy
+
+    def to_json(self, path: Any = None) -> str:
+        """Return the contents as strict JSON, and write them to a file if a path is given.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+
+        Returns
+        -------
+        text : str
+        """
+        text = self._json()
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_html(self, path: Any = None) -> str:
+        """Return the page, which needs no other file and no network, and write it if a path is given.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+
+        Returns
+        -------
+        page : str
+        """
+        page = render(self.contents, self._json())
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.to_html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" title="{html.escape(self.contents["title"])}" sandbox="allow-scripts" '
+            'style="width: 100%; height: 800px; border: 0"></iframe>'
+        )
+
+    def _json(self) -> str:
+        return json.dumps(self.contents, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def make_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    X_test: Any,
+    y_test: Any,
+    X_new: Any = None,
+    y_new: Any = None,
+    detector: Any = None,
+    title: str | None = None,
+    max_rows: int = 2000,
+    random_state: int = 0,
+) -> Report:
+    """Look at a fitted model from all sides, for a page to read and to send.
+
+    Parameters
+    ----------
+    model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
+        Fitted, with one target. Its preprocessing must be one that `gbmap.inspection.explain` can follow.
+    X : array-like, frame or sparse matrix of shape (n, p)
+        What it was fitted to. Large tables are sampled.
+    y : array-like of shape (n,)
+        The targets or classes. The name of a Series is the name of the target.
+    X_test, y_test : array-like
+        Rows that it was not fitted to, for the scores.
+    X_new : array-like, default=None
+        Rows to look for drift in.
+    y_new : array-like, default=None
+        Their targets, if known.
+    detector : DriftDetector, default=None
+        Fitted, for the new rows; None fits one to a sample of X and calibrates it with the held-out rows.
+    title : str, default=None
+        None is "Report on" and the name of the target.
+    max_rows : int, default=2000
+        The most training and held-out rows on the map; a quarter as many new rows may come on top.
+    random_state : int, default=0
+        Seeds all sampling: the same arguments give the same report.
+
+    Returns
+    -------
+    report : Report
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPClassifier
+    >>> from gbmap.report import make_report
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = GBMAPClassifier(2, random_state=0).fit(X[:400], y[:400])
+    >>> report = make_report(
+    ...     model, X[:400], y[:400], X_test=X[400:], y_test=y[400:], title="Tumours", max_rows=100
+    ... )
+    >>> [each["name"] for each in report.to_dict()["performance"]["contenders"]]
+    ['GBMAP', 'logistic regression', 'a constant']
+    >>> page = report.to_html()  # or report.to_html("tumours.html")
+    """
+    if not isinstance(max_rows, Integral) or max_rows < 2:
+        raise ValueError(f"max_rows must be an integer of at least 2, got {max_rows!r}.")
+    if X_new is None and y_new is not None:
+        raise ValueError("y_new holds the targets of new rows: pass X_new too, or leave y_new out.")
+    rng = np.random.default_rng(random_state)
+    # Many small products: threads of BLAS cost more than they give, above all on a busy machine.
+    with single_threaded_blas():
+        material = gather(model, _tables(X, y, X_test, y_test, X_new, y_new), _name_of(y), int(max_rows), rng)
+        return Report(plain(_contents(material, detector, title, rng)))
+
+
+def _contents(
+    material: Material, detector: Any, title: str | None, rng: np.random.Generator
+) -> dict[str, Any]:
+    explained = explain_points(material, rng)
+    drawn = draw_map(material, explained, importance_order(explained))
+    return {
+        "schema": SCHEMA,
+        "title": title or f"Report on {material.target_name}",
+        "outputs": material.output_names,
+        "fitted": describe_fit(material),
+        "performance": measure_performance(material),
+        "map": drawn,
+        "learners": study_learners(material),
+        "features": study_features(material, explained, drawn.columns),
+        "regions": study_regions(material),
+        "drift": study_drift(material, detector, rng),
+    }
+
+
+def _tables(X: Any, y: Any, X_test: Any, y_test: Any, X_new: Any, y_new: Any) -> dict[str, Rows]:
+    for name, targets in (("y", y), ("y_test", y_test)):
+        if targets is None:
+            raise ValueError(f"{name} must hold the targets, got None.")
+    tables = {
+        "training": Rows.of("training", X, y, ("X", "y")),
+        "held out": Rows.of("held out", X_test, y_test, ("X_test", "y_test")),
+    }
+    if X_new is not None:
+        tables["new"] = Rows.of("new", X_new, y_new, ("X_new", "y_new"))
+    return tables
+
+
+def _name_of(y: Any) -> str:
+    name = getattr(y, "name", None)
+    return "target" if name in (None, "") else str(name)

@@ -1,0 +1,430 @@
+"""Parameters chosen by cross-validation along the path of learners: one fit holds every smaller one."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
+
+from gbmap._base import BaseGBMAP, _seed
+from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+
+Array = NDArray[Any]
+
+__all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
+
+# Smooth and sharp, and from next to no ridge to that of few rows and many columns.
+_BETAS = (2.0, 10.0)
+_L2_REGULARIZATIONS = (1e-3, 3e-2, 1.0)
+# A fold ends when so many learners in a row have not helped its held-out rows.
+_PATIENCE = 10
+
+
+class BaseGBMAPCV(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """What both share: everything but the meaning of y."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "betas": ["array-like"],
+        "l2_regularizations": ["array-like"],
+        "estimator": [HasMethods(["fit", "transform"]), None],
+        "cv": ["cv_object"],
+        "one_standard_error": ["boolean"],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    _kind: type[BaseGBMAP]
+
+    def __init__(
+        self,
+        n_components: int = 50,
+        *,
+        betas: Any = _BETAS,
+        l2_regularizations: Any = _L2_REGULARIZATIONS,
+        estimator: Any = None,
+        cv: Any = 5,
+        one_standard_error: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.betas = betas
+        self.l2_regularizations = l2_regularizations
+        self.estimator = estimator
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose by cross-validation, and fit all rows with what was chosen.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            It counts in the fits, and for a fold as the weight of its held-out rows.
+
+        Returns
+        -------
+        self : object
+        """
+        self._validate_params()
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X, y = indexable(X, y)
+        if _num_samples(X) < 2:
+            raise ValueError(f"X must have at least 2 rows for folds, got n_samples={_num_samples(X)}.")
+        seed = _seed(self.random_state) % 2**32
+        template = self._template(seed)
+        # What y is refused for, it is refused for before the first fold.
+        clone(template)._read_targets(_check_y(y, estimator=self, **template._y_rules), "y", fitting=True)
+        self.candidates_ = [
+            {"beta": float(beta), "l2_regularization": float(ridge)}
+            for beta in self._grid("betas", lowest_is_allowed=False)
+            for ridge in self._grid("l2_regularizations", lowest_is_allowed=True)
+        ]
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        folds = list(self._folds(X, y, seed))
+        weights = [_fold_weight(sample_weight, test) for _, test in folds]
+        curves = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(_held_out_losses)(clone(template).set_params(**candidate), X, y, sample_weight, fold)
+            for candidate in self.candidates_
+            for fold in folds
+        )
+        self.cv_losses_ = _same_length(curves, self.n_components).reshape(
+            len(self.candidates_), len(folds), self.n_components
+        )
+        self._choose(np.array(weights))
+        best = self.candidates_[self.best_index_]
+        self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
+        self.best_estimator_ = clone(template).set_params(
+            **best, n_components=self.n_components_, n_jobs=self.n_jobs
+        )
+        self.best_estimator_.fit(X, y, sample_weight)
+        self._n_features_out = len(self.best_estimator_.ensemble_)
+        return self
+
+    def _template(self, seed: int) -> Any:
+        template = self._kind() if self.estimator is None else clone(self.estimator)
+        if not isinstance(template, self._kind):
+            raise TypeError(
+                f"estimator must be a {self._kind.__name__} or None, got {type(template).__name__}; put "
+                "preprocessing before it into a pipeline around this search."
+            )
+        return template.set_params(n_components=self.n_components, early_stopping=False, random_state=seed)
+
+    def _grid(self, name: str, *, lowest_is_allowed: bool) -> Array:
+        values = np.asarray(getattr(self, name), dtype=object).reshape(-1)
+        if not len(values):
+            raise ValueError(f"{name} must hold at least one number, got none.")
+        for value in values:
+            is_number = isinstance(value, Real) and np.isfinite(float(value))
+            if not is_number or not (float(value) > 0 or (lowest_is_allowed and value == 0)):
+                rule = "non-negative" if lowest_is_allowed else "positive"
+                raise ValueError(f"{name} must hold {rule} finite numbers, got {value!r}.")
+        return values
+
+    def _folds(self, X: Any, y: Any, seed: int) -> Any:
+        folds = check_cv(self.cv, y, classifier=self._kind is GBMAPClassifier)
+        if isinstance(self.cv, Integral):  # rows may come sorted
+            folds = type(folds)(self.cv, shuffle=True, random_state=seed)
+        return folds.split(X, y)
+
+    def _choose(self, weights: Array) -> None:
+        """Set which candidate and how many learners: the lowest mean loss, or the simplest model near it."""
+        mean = np.average(self.cv_losses_, axis=1, weights=weights)
+        spread = np.sqrt(np.average((self.cv_losses_ - mean[:, None]) ** 2, axis=1, weights=weights))
+        best = tuple(np.unravel_index(int(np.argmin(mean)), mean.shape))
+        if self.one_standard_error:
+            limit = mean[best] + spread[best] / np.sqrt(max(len(weights) - 1, 1))
+            best = min(map(tuple, np.argwhere(mean <= limit)), key=self._complexity)
+        self.best_index_, self.n_components_ = int(best[0]), int(best[1]) + 1
+        self.best_loss_ = float(mean[best])
+
+    def _complexity(self, place: tuple[Any, ...]) -> tuple[float, float, float]:
+        candidate = self.candidates_[place[0]]
+        return place[1], -candidate["l2_regularization"], candidate["beta"]
+
+    def predict(self, X: Any) -> Any:
+        """Return the prediction of the chosen model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self._fitted().predict(X)
+
+    def transform(self, X: Any) -> Any:
+        """Return the embedding by the chosen model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        phi : array of shape (n_samples, n_components_ * n_outputs)
+        """
+        return self._fitted().transform(X)
+
+    def _fitted(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of X."""
+        return int(self._of_best("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns of X, if they had any."""
+        names: Array = self._of_best("feature_names_in_")
+        return names
+
+    @property
+    def ensemble_(self) -> Any:
+        """The learners of the chosen model."""
+        return self._of_best("ensemble_")
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The mean absolute slope of the chosen model along each column, in standard deviations."""
+        importances: Array = self._of_best("feature_importances_")
+        return importances
+
+    def _of_best(self, name: str) -> Any:
+        if "best_estimator_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
+        return getattr(self.best_estimator_, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "best_estimator_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
+    """`GBMAPRegressor` with the number of learners, beta and the ridge chosen by cross-validation.
+
+    One fit for each fold and pair of beta and ridge tells the losses of all numbers of learners, since the
+    first k learners of a fit are the fit with k.
+
+    Parameters
+    ----------
+    n_components : int, default=50
+        The most learners to try.
+    betas : sequence of float, default=(2.0, 10.0)
+    l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
+    estimator : GBMAPRegressor, default=None
+        The other parameters; None is those by default. Its own ``n_components``, ``beta``,
+        ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count.
+    cv : int, splitter or iterable, default=5
+        A number of folds, which are drawn at random; or as in scikit-learn.
+    one_standard_error : bool, default=False
+        Whether to take the fewest learners whose mean loss is within one standard error of the lowest,
+        instead of the lowest.
+    n_jobs : int, default=None
+        Processes for the folds; see joblib.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    best_estimator_ : GBMAPRegressor
+        Fitted to all rows.
+    n_components_, beta_, l2_regularization_ : int, float, float
+        What was chosen.
+    best_loss_ : float
+        Its mean loss on held-out rows, in the units of y.
+    candidates_ : list of dict
+        The pairs of beta and ridge.
+    best_index_ : int
+        Which of them was chosen.
+    cv_losses_ : array of shape (n_candidates, n_folds, n_components)
+        Mean losses of the held-out rows, by the number of learners. A fold ends when ten learners in a
+        row have not helped; its last loss stands for those that follow.
+
+    See Also
+    --------
+    GBMAPRegressor : The estimator itself.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPRegressorCV
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = GBMAPRegressorCV(10, cv=3, random_state=0).fit(X, y)
+    >>> search.n_components_ < 10, search.transform(X).shape[1] == search.n_components_
+    (True, True)
+    """
+
+    _kind = GBMAPRegressor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _has_probabilities(search: GBMAPClassifierCV) -> bool:
+    template = GBMAPClassifier() if search.estimator is None else search.estimator
+    return hasattr(template, "predict_proba")
+
+
+class GBMAPClassifierCV(ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
+    """`GBMAPClassifier` with the number of learners, beta and the ridge chosen by cross-validation.
+
+    Parameters
+    ----------
+    n_components : int, default=50
+        The most learners to try.
+    betas : sequence of float, default=(2.0, 10.0)
+    l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
+    estimator : GBMAPClassifier, default=None
+        The other parameters, as in `GBMAPRegressorCV`.
+    cv : int, splitter or iterable, default=5
+        A number of folds, which are drawn at random, with the classes in proportion; or as in
+        scikit-learn.
+    one_standard_error : bool, default=False
+    n_jobs : int, default=None
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    best_estimator_ : GBMAPClassifier
+        Fitted to all rows.
+    classes_ : array of shape (n_classes,)
+    n_components_, beta_, l2_regularization_ : int, float, float
+        What was chosen.
+    best_loss_ : float
+    candidates_ : list of dict
+    best_index_ : int
+    cv_losses_ : array of shape (n_candidates, n_folds, n_components)
+        As in `GBMAPRegressorCV`.
+
+    See Also
+    --------
+    GBMAPClassifier : The estimator itself.
+
+    Examples
+    --------
+    >>> from gbmap import GBMAPClassifierCV
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = GBMAPClassifierCV(5, cv=3, random_state=0).fit(X, y)
+    >>> search.score(X, y) > 0.95
+    True
+    """
+
+    _kind = GBMAPClassifier
+
+    @property
+    def classes_(self) -> Array:
+        """The labels."""
+        classes: Array = self._of_best("classes_")
+        return classes
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the score of the chosen model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        score : array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return self._fitted().decision_function(X)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class by the chosen model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : array of shape (n_samples, n_classes)
+        """
+        return self._fitted().predict_proba(X)
+
+
+class _Patience:
+    """A callback that ends a fit when learners have not helped the validation rows for a while."""
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Do nothing."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        """Tell whether to stop."""
+        losses = [record.validation_loss for record in estimator.history_]
+        return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing."""
+
+
+def _held_out_losses(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Array:
+    """Return the mean loss of held-out rows after 1, 2, ... learners fitted to the others."""
+    train, test = fold
+    X_train, y_train, X_test, y_test = (
+        _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
+    )
+    model.set_callbacks(_Patience())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows says it
+        model.fit(X_train, y_train, None if weight is None else weight[train], X_val=X_test, y_val=y_test)
+    curve: Array = model.validation_loss_curve_[1:]
+    return curve
+
+
+def _same_length(curves: list[Array], length: int) -> Array:
+    return np.array([np.pad(curve, (0, length - len(curve)), mode="edge") for curve in curves])
+
+
+def _fold_weight(weight: Array | None, test: Array) -> float:
+    return float(len(test) if weight is None else weight[test].sum())

@@ -1,0 +1,77 @@
+"""How good a model is on rows that it has not seen, beside a linear model and a constant."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    accuracy_score,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+Array = NDArray[Any]
+
+
+def split(y: Array, share: float, *, classes: bool, seed: int) -> tuple[Array, Array]:
+    """Return rows to fit and rows to hold out, at random: of every class the same share, but never all."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    groups = np.unique(y[order], return_inverse=True)[1] if classes else np.zeros(len(y), dtype=int)
+    held_out = np.zeros(len(y), dtype=bool)
+    for group in range(int(groups.max()) + 1):
+        members = order[groups == group]
+        held_out[members[: min(round(share * len(members)), len(members) - 1)]] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def metrics(
+    y: Array, predicted: Array, probabilities: Array | None, classes: Array | None
+) -> dict[str, float]:
+    """Return how good predictions are: r2, rmse, mae; or accuracy, log_loss, roc_auc, where they exist."""
+    if classes is None:
+        found = {"rmse": root_mean_squared_error(y, predicted), "mae": mean_absolute_error(y, predicted)}
+        if len(y) > 1:
+            found = {"r2": r2_score(y, predicted), **found}
+        return {name: float(value) for name, value in found.items()}
+    found = {"accuracy": accuracy_score(y, predicted)}
+    if probabilities is not None and np.isin(y, classes).all():
+        found["log_loss"] = log_loss(y, probabilities, labels=classes)
+        if len(classes) == 2 and len(np.unique(y)) == 2:
+            found["roc_auc"] = roc_auc_score(y == classes[1], probabilities[:, 1])
+    return {name: float(value) for name, value in found.items()}
+
+
+def scores(model: Any, X: Any, y: Array, X_test: Any, y_test: Array) -> dict[str, dict[str, float]]:
+    """Return the metrics on held-out rows of a fitted model, of a linear one and of a constant."""
+    classes = getattr(model, "classes_", None)
+    linear, constant = (
+        (Ridge(), DummyRegressor())
+        if classes is None
+        else (LogisticRegression(max_iter=500), DummyClassifier(strategy="prior"))
+    )
+    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X))
+    rivals = {"linear": make_pipeline(scaler, linear), "constant": constant}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of rivals, not of the model
+        fitted = {name: rival.fit(X, y) for name, rival in rivals.items()}
+    return {
+        name: metrics(y_test, each.predict(X_test), probabilities(each, X_test), classes)
+        for name, each in {"gbmap": model, **fitted}.items()
+    }
+
+
+def probabilities(model: Any, X: Any) -> Array | None:
+    """Return the probabilities of the classes, None for a model that gives none."""
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else None

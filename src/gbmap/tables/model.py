@@ -1,0 +1,420 @@
+"""TableModel: one fit from a raw table to a prediction, a map, an explanation and an alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from gbmap.drift import DriftDetector
+from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
+from gbmap.tables import _holdout as holdout
+from gbmap.tables._batches import Batch
+from gbmap.tables._features import FeatureReader, as_frame, gather
+from gbmap.tables._preprocessing import make_columns
+from gbmap.tables._progress import Progress, StageCallback, silent
+from gbmap.tables._survey import survey
+from gbmap.tables._targets import read_targets
+from gbmap.tables.errors import TableError, shown
+from gbmap.tables.reading import Table, batches_of, label_of
+from gbmap.tables.schema import TASKS, Schema
+
+Array = NDArray[Any]
+
+_NEIGHBOURS = 5  # the detector's default, as far as there are rows
+_CHOSEN = ("n_components", "beta", "l2_regularization")
+_FOLDS = 3
+_PLANE = 2  # a map wants two coordinates
+_ROWS_TO_CHOOSE_BY = 100, 50_000  # fewer tell little; more take long, and are safe from overfitting
+
+
+def _gives_probabilities(model: TableModel) -> bool:
+    return hasattr(model.pipeline_, "predict_proba")
+
+
+class TableModel(BaseEstimator):  # type: ignore[misc]
+    r"""A GBMAP over raw tables: columns of numbers, text and dates, with missing values.
+
+    Parameters
+    ----------
+    target : str
+        The column to predict.
+    task : {"regression", "classification"}, default=None
+        None is a guess: classification if the target holds text, truth values, or at most 20 different
+        whole numbers, each in five rows on average; else regression. ``schema_.task_reason`` says why.
+    test_size : float, default=0.2
+        The share of rows that are kept out of the fit, for the scores and to calibrate the detector. 0
+        fits all rows; there are no scores then, and the detector is calibrated by cross-fitting.
+    reference_rows : int, default=20_000
+        The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out.
+    n_components, beta, l2_regularization : int, float and float, default=None
+        As those of the estimators. None is a choice by cross-validation, if there are from 100 to 50,000
+        rows to fit; else 20, 5.0 and 1e-3.
+    loss : str, default=None
+        As those of the estimators; None is the default loss of the task.
+    n_jobs : int, default=None
+    random_state : int, default=0
+        Seeds everything: the same data give the same bits.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        What the columns are, and the task.
+    pipeline_ : Pipeline
+        Preprocessing and GBMAP, fitted; it takes what `features` returns.
+    detector_ : DriftDetector or None
+        Likewise.
+    scores_ : dict of dict of float, or None
+        Metrics on the held-out rows, of "gbmap", "linear" (ridge or logistic regression on the same inputs)
+        and "constant": r2, rmse, mae; or accuracy, log_loss and, for two classes, roc_auc.
+    n_fitted_, n_held_out_ : int
+        The numbers of rows.
+
+    See Also
+    --------
+    open_table : Files as tables.
+
+    Notes
+    -----
+    What a column is follows from all of its values: numbers (true and false count as 1 and 0, and whole
+    numbers stay numbers however few there are), ISO dates and times, or else text, which is a category. If
+    at least 99 %, but not all, are numbers (or dates), the first other value is an error; so is an
+    infinite number. Columns that are constant, empty, a running number, or text that hardly repeats are
+    dropped, and ``schema_`` says why. Text that is empty or says NA, N/A, NaN, null, None or ? is missing.
+
+    Numbers that are missing are filled with the median, and marked. A category becomes an input for each
+    of its most frequent values: at most 30, each in 10 rows (fewer in tables of less than 500). Rare and
+    new ones share the place where all of these inputs are zero.
+
+    A fit reads the table twice, first to see what the columns are, and then keeps the rows in memory: 8
+    bytes a value, some six times over. Predictions need memory for 50,000 rows only. With ``test_size=0``
+    the detector watches a model of its own, fitted to the reference rows; it is the same model if they are
+    all rows.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from gbmap.tables import TableModel, open_table
+    >>> x = np.random.default_rng(0).normal(size=200)
+    >>> file = "x,city,y\n" + "".join(f"{v},{'Oslo' if v > 1 else 'Turku'},{v * v}\n" for v in x)
+    >>> model = TableModel("y", n_components=5).fit(open_table(io.BytesIO(file.encode())))
+    >>> model.schema_.task, {column.name: column.kind for column in model.schema_.columns}
+    ('regression', {'x': 'number', 'city': 'category'})
+    >>> sorted(model.scores_)
+    ['constant', 'gbmap', 'linear']
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "target": [str],
+        "task": [StrOptions(set(TASKS)), None],
+        "test_size": [Interval(Real, 0, 1, closed="left")],
+        "reference_rows": [Interval(Integral, 0, None, closed="left")],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+    }
+
+    schema_: Schema
+    pipeline_: Pipeline
+    detector_: DriftDetector | None
+    scores_: dict[str, dict[str, float]] | None
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        task: str | None = None,
+        test_size: float = 0.2,
+        reference_rows: int = 20_000,
+        n_components: int | None = None,
+        beta: float | None = None,
+        l2_regularization: float | None = None,
+        loss: Any = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ):
+        self.target = target
+        self.task = task
+        self.test_size = test_size
+        self.reference_rows = reference_rows
+        self.n_components = n_components
+        self.beta = beta
+        self.l2_regularization = l2_regularization
+        self.loss = loss
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        data: Any,
+        *,
+        columns: Iterable[str] | None = None,
+        drop: Iterable[str] = (),
+        category: Iterable[str] = (),
+        progress: Progress | None = None,
+    ) -> Self:
+        """Find out what the columns are, and fit.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+        columns : iterable of str, default=None
+            Those to predict from; None for all but the target.
+        drop : iterable of str, default=()
+            Those to leave out.
+        category : iterable of str, default=()
+            Those to take for categories, whatever they hold.
+        progress : callable, default=None
+            Called as ``progress(step, done, total)``: "reading" with rows, twice (total is None the
+            first time), "choosing" with 0 and 1, "fitting" with components, "calibrating" with 0 and 1.
+
+        Returns
+        -------
+        self : TableModel
+
+        Raises
+        ------
+        TableError
+            If the data cannot be used.
+        """
+        self._validate_params()
+        progress = progress or silent
+        data = data.repeatable() if isinstance(data, Table) else Batch.of(data)
+        self.schema_ = survey(
+            data,
+            self.target,
+            self.task,
+            columns=columns,
+            drop=set(drop),
+            category=set(category),
+            progress=progress,
+        )
+        X, y, X_test, y_test = self.split(data, progress=progress)
+        self.n_fitted_, self.n_held_out_ = len(y), len(y_test)
+        self._fit_pipeline(X, y, X_test, y_test, progress)
+        progress("calibrating", 0, 1)
+        self.detector_ = self._make_detector(X, y, X_test, y_test) if self.reference_rows else None
+        progress("calibrating", 1, 1)
+        return self
+
+    def split(self, data: Any, *, progress: Progress | None = None) -> tuple[Any, Array, Any, Array]:
+        """Return the rows of the fit's data that have a target, as they were fitted and held out.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+            What was given to `fit`.
+        progress : callable, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        X, y, X_test, y_test : pandas.DataFrame and array, twice
+            Features and targets of the fitted rows, and of those held out.
+        """
+        X, y = gather(data, self.schema_, progress or silent)
+        classes = self.schema_.task == "classification"
+        train, test = holdout.split(y, self.test_size, classes=classes, seed=self.random_state)
+        return X.iloc[train] if len(test) else X, y[train], X.iloc[test], y[test]
+
+    def _fit_pipeline(self, X: Any, y: Array, X_test: Any, y_test: Array, progress: Progress) -> None:
+        """Fit the pipeline, a step at a time since the inputs serve the other models too."""
+        self.pipeline_ = Pipeline([("columns", make_columns(self.schema_)), ("gbmap", self._make_gbmap())])
+        columns, gbmap = self.pipeline_["columns"], self.pipeline_["gbmap"]
+        inputs = columns.fit_transform(X)
+        progress("choosing", 0, 1)
+        gbmap.set_params(**self._choose(gbmap, inputs, y))
+        progress("choosing", 1, 1)
+        gbmap.set_callbacks(StageCallback(progress, gbmap.n_components))
+        gbmap.fit(inputs, y)
+        gbmap.set_callbacks()
+        self.scores_ = None
+        if len(y_test):
+            self.scores_ = holdout.scores(gbmap, inputs, y, columns.transform(X_test), y_test)
+
+    def _make_gbmap(self) -> GBMAPRegressor | GBMAPClassifier:
+        kind = GBMAPRegressor if self.schema_.task == "regression" else GBMAPClassifier
+        given = {name: getattr(self, name) for name in (*_CHOSEN, "loss") if getattr(self, name) is not None}
+        return kind(n_jobs=self.n_jobs, random_state=self.random_state, **given)
+
+    def _choose(self, gbmap: GBMAPRegressor | GBMAPClassifier, inputs: Any, y: Array) -> dict[str, Any]:
+        """Return the parameters that were left open, chosen by cross-validation if the rows allow that."""
+        is_open = {name: getattr(self, name) is None for name in _CHOSEN}
+        smallest = len(y)
+        if self.schema_.task == "classification":
+            smallest = int(np.unique(y, return_counts=True)[1].min())
+        few, many = _ROWS_TO_CHOOSE_BY
+        if not any(is_open.values()) or not few <= len(y) < many or smallest < _FOLDS:
+            return {}
+        kind = GBMAPRegressorCV if isinstance(gbmap, GBMAPRegressor) else GBMAPClassifierCV
+        search = kind(gbmap.n_components, estimator=gbmap, cv=_FOLDS, random_state=self.random_state)
+        if not is_open["beta"]:
+            search.set_params(betas=[gbmap.beta])
+        if not is_open["l2_regularization"]:
+            search.set_params(l2_regularizations=[gbmap.l2_regularization])
+        search.fit(inputs, y)
+        chosen = {name: getattr(search, f"{name}_") for name in _CHOSEN if is_open[name]}
+        if "n_components" in chosen:
+            chosen["n_components"] = max(chosen["n_components"], _PLANE)
+        return chosen
+
+    def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
+        X, y = _sample(X, y, self.reference_rows, self.random_state)
+        X_cal, y_cal = _sample(X_test, y_test, self.reference_rows, self.random_state)
+        watched = self.pipeline_ if len(y_cal) else clone(self.pipeline_)
+        calibration = {"X_cal": X_cal, "y_cal": y_cal} if len(y_cal) else {}
+        detector = DriftDetector(
+            watched, min(_NEIGHBOURS, len(y)), n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        detector.fit(X, y, **calibration)
+        return detector
+
+    def features(self, frame: Any) -> Any:
+        """Return rows as the frame that `pipeline_` and `detector_` take.
+
+        Parameters
+        ----------
+        frame : frame of pandas or polars
+            Columns in any order; others than those of the fit are ignored.
+
+        Returns
+        -------
+        features : pandas.DataFrame
+            Numbers as float64, categories as str, a date "when" as "when (days)" since 1970 and what else
+            of it varies: "when (day of year)", "when (weekday)" from 0 for Monday, "when (hour)"; all in
+            UTC. NaN is missing.
+        """
+        check_is_fitted(self)
+        batch = Batch.of(frame)
+        return as_frame(FeatureReader(self.schema_).read(batch), len(batch))
+
+    def targets(self, frame: Any) -> Array:
+        """Return the target of rows, none of which may be missing.
+
+        Parameters
+        ----------
+        frame : frame of pandas or polars
+
+        Returns
+        -------
+        y : array of shape (n,)
+            Numbers, or labels like ``pipeline_.classes_``.
+        """
+        check_is_fitted(self)
+        batch = Batch.of(frame)
+        y, is_present = read_targets(batch, self.target, self.schema_.target_kind)
+        if not is_present.all():
+            row = batch.offset + int(np.argmin(is_present)) + 1
+            raise TableError(f"{batch.label}: the target {shown(self.target)} is missing in row {row:,}.")
+        return y
+
+    def predict(self, data: Any) -> Array:
+        """Return the predictions of rows.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+
+        Returns
+        -------
+        predicted : array of shape (n,)
+        """
+        return self._map(lambda X: self.pipeline_.predict(X), data)
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, data: Any) -> Array:
+        """Return the probabilities of the classes; only for classification, with a loss that gives them.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+
+        Returns
+        -------
+        probabilities : array of shape (n, n_classes)
+        """
+        return self._map(lambda X: self.pipeline_.predict_proba(X), data)
+
+    def transform(self, data: Any) -> Array:
+        """Return the coordinates of rows in the map.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+
+        Returns
+        -------
+        embedding : array of shape (n, n_coordinates)
+        """
+        return self._map(lambda X: self.pipeline_.transform(X), data)
+
+    def score(self, data: Any) -> float:
+        """Return R2 or accuracy on rows, those without a target left out.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+
+        Returns
+        -------
+        score : float
+        """
+        metrics = self.evaluate(data)
+        return metrics["accuracy" if self.schema_.task == "classification" else "r2"]
+
+    def evaluate(self, data: Any) -> dict[str, float]:
+        """Return the metrics of ``scores_`` on rows, those without a target left out.
+
+        Parameters
+        ----------
+        data : Table, or frame of pandas or polars
+
+        Returns
+        -------
+        metrics : dict of float
+            And "n_rows", the number of rows with a target.
+        """
+        check_is_fitted(self)
+        parts = []
+        for batch in batches_of(data, [*self._columns, self.target]):
+            y, is_present = read_targets(batch, self.target, self.schema_.target_kind)
+            X = self.features(batch)[is_present]
+            if len(X):
+                predicted = self.pipeline_.predict(X)
+                parts.append((y[is_present], predicted, holdout.probabilities(self.pipeline_, X)))
+        if not parts:
+            raise TableError(f"{label_of(data)} has no row with a value of the target {shown(self.target)}.")
+        y, predicted = (np.concatenate(part) for part in list(zip(*parts))[:2])
+        has_probabilities = parts[0][2] is not None
+        probabilities = np.concatenate([part[2] for part in parts]) if has_probabilities else None
+        metrics = holdout.metrics(y, predicted, probabilities, getattr(self.pipeline_, "classes_", None))
+        return {**metrics, "n_rows": len(y)}
+
+    @property
+    def _columns(self) -> list[str]:
+        return [column.name for column in self.schema_.used]
+
+    def _map(self, function: Callable[[Any], Array], data: Any) -> Array:
+        check_is_fitted(self)
+        parts = [function(self.features(batch)) for batch in batches_of(data, self._columns)]
+        if not parts:
+            raise TableError(f"{label_of(data)} has no rows.")
+        return np.concatenate(parts)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "pipeline_")
+
+
+def _sample(X: Any, y: Array, most: int, seed: int) -> tuple[Any, Array]:
+    if len(y) <= most:
+        return X, y
+    chosen = np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
+    return X.iloc[chosen], y[chosen]

@@ -1,0 +1,130 @@
+"""Frames as files: CSV or Parquet, written as they come, and moved to their place when they are whole."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from gbmap.tables._packages import require
+from gbmap.tables.errors import TableError
+
+
+def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> int:
+    """Store frames one after another in one file, and return the number of their rows.
+
+    Parameters
+    ----------
+    destination : str or path-like
+        A path, or "-" for standard output. Parquet if it ends in ``.parquet``, else CSV: compressed if it
+        ends in ``.gz``, with tabs if in ``.tsv`` or ``.tsv.gz``. The file is written beside its place and
+        then moved there.
+    frames : iterable of pandas.DataFrame
+        All with the same columns. The index is not stored.
+
+    Returns
+    -------
+    n_rows : int
+
+    Raises
+    ------
+    TableError
+        If the file cannot be written, or there are no frames.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import pandas as pd
+    >>> from gbmap.tables import write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two.csv")
+    ...     write_table(path, [pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})])
+    ...     pd.read_csv(path)["a"].tolist()
+    2
+    [1, 2]
+    """
+    if destination == "-":
+        return _write_text(sys.stdout, frames, ",")
+    path = Path(destination)
+    if path.is_dir():
+        raise TableError(f"{destination} is a folder; name a file to write.")
+    write = _writer(path.name.lower())
+    try:
+        frames = _at_least_one(frames, destination)
+        if path.exists() and not path.is_file():  # a device or a pipe, which is not to be replaced
+            with open(path, "wb") as file:
+                return write(file, frames)
+        return _write_beside(Path(os.path.realpath(path)), frames, write)  # a link stays one
+    except OSError as error:
+        raise TableError(f"{destination} cannot be written: {error.strerror or error}.") from error
+
+
+def _at_least_one(frames: Iterable[Any], destination: Any) -> Iterable[Any]:
+    """Return the frames; an error if there are none, since nothing would tell what their columns are."""
+    frames = iter(frames)
+    first = next(frames, None)
+    if first is None:
+        raise TableError(f"there are no rows to write to {destination}.")
+    return chain([first], frames)
+
+
+def _write_beside(target: Path, frames: Iterable[Any], write: Callable[[Any, Iterable[Any]], int]) -> int:
+    temporary = target.with_name(f".gbmap-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            n_rows = write(file, frames)
+        if target.exists():
+            shutil.copymode(target, temporary)  # what was private stays private
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return n_rows
+
+
+def _writer(name: str) -> Callable[[Any, Iterable[Any]], int]:
+    if name.endswith((".parquet", ".pq")):
+        return _write_parquet
+    delimiter = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
+    return lambda file, frames: _write_bytes(file, frames, delimiter, packed=name.endswith(".gz"))
+
+
+def _write_bytes(file: Any, frames: Iterable[Any], delimiter: str, *, packed: bool) -> int:
+    # Without a name and a time inside, the same frames give the same bytes.
+    outer = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
+    text = io.TextIOWrapper(outer, encoding="utf-8", newline="")
+    n_rows = _write_text(text, frames, delimiter)
+    text.flush()
+    text.detach()
+    if packed:
+        outer.close()
+    return n_rows
+
+
+def _write_text(file: Any, frames: Iterable[Any], delimiter: str) -> int:
+    n_rows = 0
+    for k, frame in enumerate(frames):
+        frame.to_csv(file, index=False, header=k == 0, sep=delimiter, lineterminator="\n")
+        n_rows += len(frame)
+    return n_rows
+
+
+def _write_parquet(file: Any, frames: Iterable[Any]) -> int:
+    pa, parquet = require("pyarrow"), require("pyarrow.parquet")
+    n_rows, writer = 0, None
+    try:
+        for frame in frames:
+            rows = pa.Table.from_pandas(frame, schema=writer and writer.schema, preserve_index=False)
+            writer = writer or parquet.ParquetWriter(file, rows.schema)
+            writer.write_table(rows)
+            n_rows += len(frame)
+    finally:
+        if writer is not None:
+            writer.close()
+    return n_rows

@@ -1,0 +1,243 @@
+"""Questions about a model: how good it is, how it differs from another, what it is; and its exports."""
+
+import json
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gbmap
+
+
+def test_a_model_is_scored_beside_what_was_known_at_the_fit(run, folder):
+    document = json.loads(run("evaluate", folder / "price.gbmap", folder / "more.csv", "--json").out)
+    model, more = gbmap.load(folder / "price.gbmap"), pd.read_csv(folder / "more.csv", dtype=str)
+    error = model.predict(more) - more["price"].astype(float)
+    assert np.isclose(document["scores"]["rmse"], np.sqrt((error**2).mean()))
+    assert document["rows"] == 200
+    assert set(document["scores_held_out"]) == {"gbmap", "linear", "constant"}
+    text = run("evaluate", folder / "class.gbmap", folder / "more.csv").out
+    assert "accuracy" in text
+    assert "held out of the fit" in text
+
+
+def test_a_score_needs_the_target(run, folder, tmp_path):
+    pd.read_csv(folder / "more.csv").drop(columns="price").to_csv(tmp_path / "blind.csv", index=False)
+    ended = run("evaluate", folder / "price.gbmap", tmp_path / "blind.csv")
+    assert ended.code == 3
+    assert "lacks the column 'price'" in ended.err or "no column 'price'" in ended.err
+
+
+@pytest.fixture
+def blind(run, folder):
+    """A model of prices that knows neither cities nor ages."""
+    given = ["--drop", "class", "--drop", "city", "--drop", "age", "-m", 6, "-q"]
+    assert run("fit", folder / "houses.csv", "-t", "price", "-o", folder / "blind.gbmap", *given).code == 0
+    return folder / "blind.gbmap"
+
+
+@pytest.mark.parametrize("first", ["price.gbmap", "blind.gbmap"])
+def test_the_difference_of_two_models_is_told_in_columns_that_one_of_them_knows(run, folder, blind, first):
+    models = [folder / first, folder / ("blind.gbmap" if first == "price.gbmap" else "price.gbmap")]
+    ended = run("difference", *models, folder / "more.csv", "--components", 4, "--json")
+    document = json.loads(ended.out)
+    rows = pd.read_csv(folder / "more.csv", dtype=str)
+    of_first, of_second = (gbmap.load(path).predict(rows) for path in models)
+    assert np.isclose(document["outputs"][0]["mean_absolute"], np.abs(of_second - of_first).mean())
+    assert document["outputs"][0]["faithfulness"] > 0.7
+    words = " ".join(each["half_space"] for each in document["half_spaces"][:2])
+    assert "city=Oslo" in words
+    text = run("difference", *models, folder / "more.csv", "--components", 4).out
+    assert all(each["half_space"] in text for each in document["half_spaces"])
+
+
+def test_models_of_classes_differ_in_log_odds_of_each(run, folder):
+    other = folder / "other.gbmap"
+    run(
+        "fit",
+        folder / "houses.csv",
+        "-t",
+        "class",
+        "-o",
+        other,
+        "--drop",
+        "price",
+        "--drop",
+        "city",
+        "-m",
+        4,
+        "-q",
+    )
+    document = json.loads(
+        run("difference", folder / "class.gbmap", other, folder / "more.csv", "-m", 2, "--json").out
+    )
+    assert document["unit"] == "log-odds"
+    assert [each["output"] for each in document["outputs"]] == ["cheap", "dear", "usual"]
+
+
+def test_models_that_cannot_be_compared_are_refused(run, folder):
+    ended = run("difference", folder / "price.gbmap", folder / "class.gbmap", folder / "more.csv")
+    assert ended.code == 2
+    assert "numbers both, or classes both" in ended.err
+
+
+def test_a_model_file_tells_what_it_is(run, folder):
+    text = run("inspect", folder / "price.gbmap").out
+    document = json.loads(run("inspect", folder / "price.gbmap", "--json").out)
+    assert "Predicts price: regression" in text
+    assert f"gbmap {gbmap.__version__}" in text
+    n_learners = len(gbmap.load(folder / "price.gbmap").pipeline_[-1].ensemble_)
+    assert document["parameters"]["n_components"] == str(n_learners)
+    assert document["detector"]["reference_rows"] == 480
+    assert document["detector"]["calibration_rows"] == 120
+    assert [each["name"] for each in document["columns"]] == ["id", "size", "age", "city", "sold", "noise"]
+    assert len(document["learners"]) == n_learners > 1
+    assert "size" in document["learners"][0]["active_where"]
+    assert all(each["active_where"] in text for each in document["learners"])
+
+
+@pytest.mark.parametrize("what", ["bare", "pipeline", "detector", "unfitted"])
+def test_files_of_other_models_can_be_looked_at_but_not_used_on_tables(run, folder, tmp_path, what):
+    from sklearn.datasets import make_friedman1
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = make_friedman1(60, random_state=0)
+    model = gbmap.GBMAPRegressor(n_components=2, random_state=0)
+    model = {
+        "bare": lambda: model.fit(X, y),
+        "pipeline": lambda: make_pipeline(StandardScaler(), model).fit(X, y),
+        "detector": lambda: gbmap.DriftDetector(model, random_state=0).fit(X, y),
+        "unfitted": lambda: model,
+    }[what]()
+    gbmap.save(model, tmp_path / "other.gbmap")
+    ended = run("inspect", tmp_path / "other.gbmap", "--json")
+    document = json.loads(ended.out)
+    assert (ended.code, document["holds"]) == (0, type(model).__name__)
+    assert len(document.get("learners", [])) == (0 if what == "unfitted" else 2)
+    ended = run("predict", tmp_path / "other.gbmap", folder / "more.csv")
+    assert ended.code == 3
+    assert "must hold a model of tables" in ended.err
+
+
+def test_the_sql_of_a_model_predicts_as_it_does(run, folder, tmp_path):
+    out = tmp_path / "model.sql"
+    given = [
+        "export",
+        folder / "price.gbmap",
+        "--to",
+        "sql",
+        "-o",
+        out,
+        "--dialect",
+        "sqlite",
+        "--table",
+        "rows",
+    ]
+    assert "reads the columns size, age, city, sold (days)" in run(*given).out
+    model, rows = gbmap.load(folder / "price.gbmap"), pd.read_csv(folder / "more.csv", dtype=str)
+    with sqlite3.connect(":memory:") as database:
+        model.features(rows).astype({"city": object}).to_sql("rows", database, index=False)
+        found = [value for (value,) in database.execute(out.read_text())]
+    database.close()
+    np.testing.assert_allclose(np.sort(found), np.sort(model.predict(rows)), rtol=1e-9)
+
+
+def test_the_onnx_graph_of_a_model_predicts_as_it_does(run, folder, tmp_path):
+    onnxruntime, _ = pytest.importorskip("onnxruntime"), pytest.importorskip("skl2onnx")
+    out = tmp_path / "model.onnx"
+    ended = run("export", folder / "price.gbmap", "--to", "onnx", "-o", out, "--json")
+    assert ended.code == 0
+    model, rows = gbmap.load(folder / "price.gbmap"), pd.read_csv(folder / "more.csv", dtype=str)
+    features = model.features(rows)
+    session = onnxruntime.InferenceSession(out)
+    inputs = {
+        each.name: features[[name]].to_numpy(np.float32)
+        if features[name].dtype == float
+        else features[[name]].fillna("missing").to_numpy(object)
+        for each, name in zip(session.get_inputs(), features)
+    }
+    found = session.run(["prediction"], inputs)[0]
+    assert json.loads(ended.out)["columns"] == list(inputs)
+    np.testing.assert_allclose(found.ravel(), model.predict(rows), rtol=1e-4)
+
+
+def test_a_report_is_a_page_and_its_numbers(run, folder, tmp_path):
+    pytest.importorskip("jinja2")
+    page, numbers = tmp_path / "page.html", tmp_path / "page.json"
+    given = ["report", folder / "houses.csv", "-t", "price", "--drop", "class", "-m", 3, "--max-rows", 100]
+    ended = run(*given, "--new", folder / "far.csv", "-o", page, "--json-out", numbers)
+    assert ended.code == 0, ended.err
+    assert f"Wrote {page}." in ended.out
+    assert page.read_text().lstrip().lower().startswith("<!doctype html")
+    assert json.loads(numbers.read_text())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "page.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "houses.csv"], "--out must not be a file that is read"),
+        (["-o", "p.html", "--json-out", "houses.csv"], "--json-out must not be a file that is read"),
+        (["-o", "p.html", "--new", "far.csv", "--json-out", "far.csv"], "--json-out must not be a file that"),
+        (["-o", "p.html", "--json-out", "p.html"], "must be two files"),
+    ],
+)
+def test_a_page_overwrites_neither_its_tables_nor_its_numbers(run, folder, monkeypatch, options, message):
+    monkeypatch.chdir(folder)
+    ended = run("report", "houses.csv", "-t", "price", *options)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+@pytest.fixture
+def rare(run, folder):
+    """A table with rare categories, and a model of it."""
+    rows = pd.read_csv(folder / "houses.csv", dtype=str)
+    rng = np.random.default_rng(0)
+    rows["street"] = rng.choice([f"street {i}" for i in range(40)], len(rows), p=[0.3, 0.3, *[0.4 / 38] * 38])
+    rows.loc[::9, "street"] = None
+    rows["price"] = (
+        rows["price"].astype(float)
+        + 30 * (rows["street"] == "street 0")
+        - 20 * (rows["street"] == "street 7")
+    )
+    rows.to_csv(folder / "rare.csv", index=False)
+    given = ["-t", "price", "--drop", "class", "-m", 4, "-q", "-o", folder / "rare.gbmap"]
+    assert run("fit", folder / "rare.csv", *given).code == 0
+    return rows
+
+
+def test_onnx_knows_rare_and_new_categories_as_the_model_does(run, folder, rare, tmp_path):
+    onnxruntime, _ = pytest.importorskip("onnxruntime"), pytest.importorskip("skl2onnx")
+    assert run("export", folder / "rare.gbmap", "--to", "onnx", "-o", tmp_path / "m.onnx").code == 0
+    model = gbmap.load(folder / "rare.gbmap")
+    assert "street 39" in set(rare["street"])
+    assert not any("street 39" in name for name in model.pipeline_["columns"].get_feature_names_out())
+    rare.loc[5:8, "street"] = "never seen"
+    features = model.features(rare)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    inputs = {
+        each.name: features[[name]].to_numpy(np.float32)
+        if features[name].dtype == float
+        else features[[name]].fillna("missing").to_numpy(object)
+        for each, name in zip(session.get_inputs(), features)
+    }
+    found = session.run(["prediction"], inputs)[0]
+    np.testing.assert_allclose(found.ravel(), model.predict(rare), rtol=1e-4)
+
+
+@pytest.mark.parametrize("to", ["sql", "onnx"])
+def test_an_export_that_cannot_be_written_leaves_what_was_there(run, folder, tmp_path, monkeypatch, to):
+    pytest.importorskip("skl2onnx")
+    (tmp_path / "old").write_text("as it was")
+
+    def fail(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gbmap.cli._files.os.replace", fail)
+    ended = run("export", folder / "price.gbmap", "--to", to, "-o", tmp_path / "old")
+    assert ended.code == 3
+    assert ended.err == f"gbmap: {tmp_path / 'old'}: no space left on device.\n"
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["as it was"]

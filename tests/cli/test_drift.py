@@ -1,0 +1,129 @@
+"""Drift is found without labels, told by column, and seen in the exit code."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gbmap.cli._drifting import alarms
+
+
+def test_a_table_like_that_of_the_fit_has_not_drifted(run, folder):
+    ended = run("drift", folder / "price.gbmap", folder / "more.csv")
+    assert ended.code == 0
+    assert ended.out.startswith("No drift found (")
+
+
+def test_drift_ends_with_1_and_names_the_column_and_the_loss_to_expect(run, folder):
+    ended = run("drift", folder / "price.gbmap", folder / "far.csv")
+    assert ended.code == 1
+    assert ended.out.startswith("Drift found (p below 0.025).")
+    first = ended.out.split("What changed, by column")[1].splitlines()[2]
+    assert first.split()[0] == "size"
+    assert "mean" in first
+    assert "->" in first
+    document = json.loads(run("drift", folder / "price.gbmap", folder / "far.csv", "--json").out)
+    assert document["columns"][0]["column"] == "size"
+    assessment = document["assessment"]
+    assert assessment["expected_loss"] > 2 * assessment["calibration_loss"]
+    assert assessment["mean_loss"] > 0  # the target is in the table
+
+
+def test_a_column_that_does_not_matter_is_no_drift(run, folder, tmp_path):
+    frame = pd.read_csv(folder / "more.csv")
+    frame["noise"] += 2
+    frame.to_csv(tmp_path / "noise.csv", index=False)
+    assert run("drift", folder / "price.gbmap", tmp_path / "noise.csv").code == 0
+
+
+def test_no_target_is_needed_nor_a_whole_one(run, folder, tmp_path):
+    frame = pd.read_csv(folder / "far.csv")
+    frame.drop(columns="price").to_csv(tmp_path / "none.csv", index=False)
+    frame.assign(price=frame["price"].where(frame.index > 3)).to_csv(tmp_path / "some.csv", index=False)
+    for name in ("none.csv", "some.csv"):
+        ended = run("drift", folder / "price.gbmap", tmp_path / name, "--json")
+        assert ended.code == 1
+        assert json.loads(ended.out)["assessment"]["mean_loss"] is None
+
+
+def test_rows_are_written_with_their_alarms(run, folder, tmp_path):
+    ended = run(
+        "drift", folder / "price.gbmap", folder / "far.csv", "-o", tmp_path / "rows.csv", "-k", "id", "--json"
+    )
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert ended.code == 1
+    assert list(rows.columns) == ["id", "drift_indicator", "drift_p_value", "drift_alarm"]
+    assert np.isclose(rows["drift_alarm"].mean(), json.loads(ended.out)["alarms"]["share"])
+
+
+def test_classes_drift_too(run, folder):
+    assert run("drift", folder / "class.gbmap", folder / "more.csv").code == 0
+    ended = run("drift", folder / "class.gbmap", folder / "far.csv")
+    assert ended.code == 1
+    assert "The mean prediction of dear" in ended.out
+
+
+def test_what_is_tolerated_can_be_chosen(run, folder):
+    given = ["drift", folder / "price.gbmap", folder / "far.csv", "--delta", 100]
+    assert run(*given).code == 1  # by the share of alarms
+    assert run(*given, "--alarms", 1).code == 0
+
+
+def test_many_rows_are_sampled_and_that_is_said(run, folder):
+    ended = run("drift", folder / "price.gbmap", folder / "far.csv", "--max-rows", 50)
+    assert ended.code == 1
+    assert "a random sample of 50 of 200 rows" in ended.out
+
+
+def test_one_row_can_be_tested(run, folder, tmp_path):
+    pd.read_csv(folder / "more.csv").head(1).to_csv(tmp_path / "one.csv", index=False)
+    ended = run("drift", folder / "price.gbmap", tmp_path / "one.csv", "--json")
+    assert ended.code in (0, 1)
+    assert json.loads(ended.out)["rows"] == 1
+
+
+def test_a_model_without_reference_rows_says_so(run, folder):
+    run("fit", folder / "houses.csv", "-t", "price", "-o", folder / "bare.gbmap", "-m", 2, "--no-reference")
+    for command in ("drift", "predict"):
+        ended = run(
+            command,
+            folder / "bare.gbmap",
+            folder / "more.csv",
+            *(["--drift"] if command == "predict" else []),
+        )
+        assert ended.code == 2
+        assert "fit it without --no-reference" in ended.err
+
+
+@pytest.mark.parametrize("n_calibration", [50, 2000])
+@pytest.mark.parametrize("n_rows", [20, 200, 20_000])
+def test_a_tolerated_share_of_alarms_is_no_drift_however_many_rows(n_rows, n_calibration):
+    rng = np.random.default_rng(n_rows)
+    above = np.sort(rng.random((2000, n_calibration)), axis=1)[
+        :, -int(0.1 * (n_calibration + 1))
+    ]  # thresholds
+    counts = rng.binomial(n_rows, 1 - above)
+    found = [alarms(k / n_rows, 0.05, 0.1, n_rows, n_calibration, 0.95)["is_more"] for k in counts]
+    assert np.mean(found) < 0.065
+    assert alarms(0.5, 0.05, 0.1, n_rows, n_calibration, 0.95)["is_more"]
+    assert not alarms(1.0, 0.05, 1.0, n_rows, n_calibration, 0.95)["is_more"]
+
+
+@pytest.mark.parametrize("data", ["more.csv", "far.csv"])
+def test_the_p_values_that_are_shown_decide(run, folder, data):
+    ended = run("drift", folder / "price.gbmap", folder / data, "--delta", 0)
+    p_values = [float(text) for text in re.findall(r"p = ([\d.e-]+)\.", ended.out)]
+    assert len(p_values) == 2
+    assert (min(p_values) < 0.025) == (ended.code == 1)
+
+
+def test_a_model_of_too_few_rows_to_calibrate_says_so(run, tmp_path):
+    rows = pd.DataFrame({"x": np.random.default_rng(0).normal(size=12), "y": ["a"] * 11 + ["b"]})
+    rows.to_csv(tmp_path / "few.csv", index=False)
+    given = ["-t", "y", "-o", tmp_path / "few.gbmap", "-m", 2, "--test-size", 0]
+    assert run("fit", tmp_path / "few.csv", *given).code == 0
+    ended = run("drift", tmp_path / "few.gbmap", tmp_path / "few.csv")
+    assert ended.code == 3
+    assert "too few rows to calibrate" in ended.err

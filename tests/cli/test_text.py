@@ -1,0 +1,93 @@
+"""What comes from files is shown as it is, and has no power over the terminal."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gbmap.cli._screen import Page, Screen
+from gbmap.cli._text import inert, number, plain, sentence, share
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07 [red]x[/red] [link=file:///etc]y[/link] \u202egnp.exe \x9b31m \r\n:boom:"
+
+
+@given(st.text())
+def test_inert_text_is_printable_and_nothing_that_prints_is_lost(text):
+    shown = inert(text)
+    assert shown.isprintable()
+    if text.isprintable():
+        assert shown == text
+
+
+def test_terminal_commands_and_changes_of_direction_become_visible():
+    assert inert("a\x1b[31mb\u202ec\x9b") == r"a\x1b[31mb\u202ec\x9b"
+
+
+def test_a_message_of_several_lines_becomes_one():
+    assert sentence("first\n  second\x07") == r"first second\x07"
+
+
+def test_a_page_shows_markup_and_emoji_codes_as_text(capsys):
+    page = Page()
+    page.line(HOSTILE)
+    page.heading(HOSTILE)
+    page.table([HOSTILE], [[HOSTILE]])
+    page.print()
+    out = capsys.readouterr().out
+    assert out.count("[red]x[/red] [link=file:///etc]y[/link]") == 4
+    assert out.count(":boom:") == 4
+    assert not set("\x1b\x07\x9b\u202e\r") & set(out)
+
+
+def test_a_page_that_is_no_terminal_keeps_a_row_in_one_line(capsys):
+    page = Page()
+    page.table(["name", "value"], [["n" * 300, "v" * 300]])
+    page.print()
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_json_is_one_document_of_plain_ascii_without_nan(capsys):
+    Screen(json=True).result(
+        {"a": np.float64("nan"), "b": np.arange(2), "c": {"d": (np.bool_(True), float("inf"), HOSTILE)}},
+        lambda page, document: None,
+    )
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert json.loads(out) == {"a": None, "b": [0, 1], "c": {"d": [True, None, HOSTILE]}}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, "-"), (float("nan"), "-"), (1234567, "1,234,567"), (0.123456, "0.1235")]
+)
+def test_numbers_are_short_and_unknown_ones_a_dash(value, expected):
+    assert number(value) == expected
+
+
+def test_shares_are_in_percent():
+    assert (share(0.0512), share(None)) == ("5.12 %", "-")
+
+
+def test_plain_data_comes_through_unchanged():
+    document = {"a": [1, 2.5, "x", None, True]}
+    assert plain(document) == document
+
+
+def test_quiet_leaves_out_progress(capsys, monkeypatch):
+    monkeypatch.setattr("gbmap.cli._screen._SECONDS_BETWEEN_LINES", 0.0)
+    with Screen(quiet=True).progress() as progress:
+        progress("fitting", 1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_that_goes_to_a_file_is_a_line_now_and_then(capsys, monkeypatch):
+    with Screen().progress() as progress:
+        progress("fitting", 1, 2)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("gbmap.cli._screen._SECONDS_BETWEEN_LINES", 0.0)
+    with Screen().progress() as progress:
+        progress("reading", 50_000, None)
+        progress("fitting", 2, 2)
+        progress("calibrating", 0, 1)
+    assert capsys.readouterr() == ("", "reading 50,000 rows\nfitting 2 of 2 learners\ncalibrating\n")

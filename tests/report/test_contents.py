@@ -1,0 +1,352 @@
+"""What a report holds: the numbers of scikit-learn and gbmap.inspection, for every kind of model and data."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap.inspection import attributions, explain, learner_cards, regions
+from gbmap.report import make_report
+from gbmap.report.page import number
+
+
+def refuse_constant(name):
+    raise AssertionError(f"{name} is no strict JSON")
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    y.name = "progression"
+    X.index = [f"p{i}" for i in range(len(X))]
+    y.index = X.index
+    return X[:100], y[:100], X[100:160], y[100:160]
+
+
+@pytest.fixture(scope="module")
+def model(diabetes):
+    X, y, _, _ = diabetes
+    return GBMAPRegressor(3, l2_regularization=0.1, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def report(model, diabetes):
+    X, y, X_test, y_test = diabetes
+    detector = DriftDetector(model, random_state=0).fit(X, y, X_cal=X_test, y_cal=y_test)
+    new = X_test.assign(bmi=X_test.bmi + 15)
+    return make_report(model, X, y, X_test=X_test, y_test=y_test, X_new=new, detector=detector).to_dict()
+
+
+def rows_of(contents, kind):
+    kinds = contents["map"]["kind"]
+    return np.flatnonzero(np.array(kinds) == contents["map"]["kinds"].index(kind))
+
+
+def assert_scores_add_up(contents):
+    for reasons, scores in zip(contents["map"]["reasons"], contents["map"]["scores"]):
+        adds = np.array(reasons["adds"], dtype=float).reshape(len(scores), -1)
+        sums = reasons["base"] + adds.sum(axis=1) + np.array(reasons["rest"], dtype=float)
+        if reasons["initial"] is not None:
+            sums += reasons["initial"]
+        spread = np.std(scores) or 1.0
+        assert_allclose(sums, scores, rtol=0, atol=0.02 * spread)
+
+
+def test_the_scores_are_those_of_scikit_learn(report, model, diabetes):
+    X, y, X_test, y_test = diabetes
+    scores = {each["name"]: each["scores"] for each in report["performance"]["contenders"]}
+    linear = make_pipeline(StandardScaler(), Ridge()).fit(X, y)
+    for name, predicted in {
+        "GBMAP": model.predict(X_test),
+        "ridge regression": linear.predict(X_test),
+        "a constant": np.full(len(y_test), y.mean()),
+    }.items():
+        assert_allclose(scores[name]["r2"], r2_score(y_test, predicted), rtol=1e-5, atol=1e-9)
+        assert_allclose(scores[name]["mae"], mean_absolute_error(y_test, predicted), rtol=1e-5)
+
+
+def test_every_row_of_the_map_is_the_row_of_its_label(report, model, diabetes):
+    X, y, X_test, y_test = diabetes
+    rows, column = report["map"], {each["feature"]: each["values"] for each in report["map"]["columns"]}
+    for kind, table, targets in (("training", X, y), ("held out", X_test, y_test)):
+        at = rows_of(report, kind)
+        labels = [rows["labels"][i] for i in at]
+        assert_allclose(np.array(rows["prediction"])[at], model.predict(table.loc[labels]), atol=0.01)
+        assert_allclose(np.array(rows["target"], dtype=float)[at], targets[labels], atol=0.01)
+        assert_allclose(np.array(column[2])[at], table.loc[labels].bmi, atol=0.01)
+
+
+def test_the_explanations_are_those_of_inspection(report, model, diabetes):
+    X = diabetes[0]
+    reasons, at = report["map"]["reasons"][0], rows_of(report, "training")
+    shares, local = attributions(model, X, X), explain(model, X)
+    assert report["map"]["n_background_rows"] == len(X)
+    assert_allclose(reasons["base"], shares.base_values[0], rtol=1e-5)
+    features = np.array(reasons["features"])[at]
+    unit = model.predict(X).std()
+    expected = np.take_along_axis(shares.values, features, axis=1)
+    assert_allclose(np.array(reasons["adds"])[at], expected, rtol=0, atol=2e-3 * unit)
+    assert (np.diff(np.abs(expected), axis=1) <= 1e-12).all()  # the largest first
+    slopes = np.take_along_axis(local.coefficients, features, axis=1)
+    assert_allclose(np.array(reasons["coefficients"])[at], slopes, rtol=5e-3)
+    assert_scores_add_up(report)
+
+
+def test_learners_and_regions_are_those_of_inspection(report, model, diabetes):
+    X, y, X_test, y_test = diabetes
+    cards, unseen = learner_cards(model, X, y), learner_cards(model, X_test, y_test)
+    assert report["learners"]["best_n_components"] == unseen.explained_loss.argmax()
+    assert [card["words"] for card in report["learners"]["cards"]] == cards.half_spaces.tolist()
+    assert_allclose(report["learners"]["training_explained"], cards.explained_loss, rtol=1e-5)
+    assert_allclose(report["learners"]["held_out_explained"], unseen.explained_loss, rtol=1e-5)
+    table, shown = regions(model, X, y, max_regions=8), report["regions"]["outputs"][0]
+    assert [region["words"] for region in shown["regions"]] == table.descriptions.tolist()
+    assert_allclose([region["bias"] for region in shown["regions"]], table.bias, rtol=1e-5)
+    of_points = np.array(shown["of_points"])
+    assert of_points[rows_of(report, "training")].tolist() == table.labels.tolist()
+    labels, losses = table.assign(X_test), (y_test - model.predict(X_test)) ** 2
+    for r, region in enumerate(shown["regions"]):
+        assert region["n_held_out_rows"] == (labels == r).sum()
+        if region["n_held_out_rows"]:
+            assert_allclose(region["held_out_loss"], losses[labels == r].mean(), rtol=1e-5)
+
+
+def test_importances_are_mean_sizes_of_attributions(report, model, diabetes):
+    X, _, X_test, _ = diabetes
+    sizes = np.abs(attributions(model, pd.concat([X, X_test]), X).values).mean(axis=0)
+    for each in report["features"]["importances"]:
+        assert_allclose(each["mean"], sizes[each["feature"]], rtol=1e-5)
+    shown = [each["feature"] for each in report["features"]["importances"]]
+    assert shown == np.argsort(-sizes, kind="stable").tolist()
+
+
+def test_drift_is_what_the_detector_says(report, model, diabetes):
+    X, y, X_test, y_test = diabetes
+    detector = DriftDetector(model, random_state=0).fit(X, y, X_cal=X_test, y_cal=y_test)
+    new = X_test.assign(bmi=X_test.bmi + 15)
+    found, drift = detector.assess(new), report["drift"]
+    assert drift["verdict"] == "shifted"
+    assert_allclose(drift["shifts"][0]["shift"], found.shift, rtol=1e-5)
+    assert_allclose(drift["share_alarmed"], np.mean(detector.predict(new) < 0), rtol=1e-5)
+    assert_allclose(drift["expected_loss"], detector.estimate_loss(new).mean, rtol=1e-5)
+    reasons = {each["feature"]: each for each in drift["reasons"]}
+    assert max(reasons, key=lambda k: abs(reasons[k]["contribution"][0])) == list(X.columns).index("bmi")
+    assert_allclose(reasons[2]["new_mean"] - X.bmi.mean(), new.bmi.mean() - X.bmi.mean(), rtol=1e-4)
+    for shares in (drift["held_out_shares"], drift["new_shares"]):
+        assert_allclose(sum(shares), 1, atol=2e-3)
+    at = rows_of(report, "new")
+    assert_allclose(np.array(drift["indicator"], dtype=float)[at], detector.indicator(new), atol=0.02)
+    assert np.isnan(np.array(drift["indicator"], dtype=float)[rows_of(report, "training")]).all()
+
+
+def test_rows_like_those_of_the_training_have_no_drift(model, diabetes):
+    X, y, X_test, y_test = diabetes
+    found = make_report(model, X, y, X_test=X_test, y_test=y_test, X_new=X_test, y_new=y_test).to_dict()
+    assert found["drift"]["verdict"] == "none"
+    assert_allclose(found["drift"]["new_loss"], found["drift"]["calibration_loss"], rtol=1e-5)
+
+
+def test_the_files_are_strict_and_the_same_each_time(model, diabetes, tmp_path):
+    X, y, X_test, y_test = diabetes
+    reports = [make_report(model, X, y, X_test=X_test, y_test=y_test, max_rows=50) for _ in range(2)]
+    assert reports[0].to_json(tmp_path / "twin.json") == reports[1].to_json()
+    assert reports[0].to_html(tmp_path / "page.html") == reports[1].to_html()
+    read = json.loads((tmp_path / "twin.json").read_text("utf-8"), parse_constant=refuse_constant)
+    assert read == reports[0].to_dict()
+    assert (tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
+    assert read["schema"] == "gbmap-report/1"
+
+
+def test_large_tables_are_sampled_and_the_page_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 420)) * np.geomspace(1e-3, 1e6, 420) + 1e5
+    y = X[:, 0]
+    fitted = GBMAPRegressor(1, tol=0.1, random_state=0).fit(X[:1000], y[:1000])
+    made = make_report(fitted, X[:5000], y[:5000], X_test=X[5000:], y_test=y[5000:], X_new=X[5000:])
+    page, shown = made.to_html(), made.to_dict()["map"]
+    assert len(page.encode()) < 6e6
+    assert shown["n_shown"] == [1667, 333, 500]
+    assert "1,667 of 5,000 training rows" in page
+    assert f"The {len(shown['columns'])} most important of 420 columns" in page
+    assert 100 < len(shown["columns"]) < 420
+
+
+def test_a_model_that_follows_noise_is_told_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    y = X[:, 0] + rng.normal(size=200)
+    fitted = GBMAPRegressor(12, l2_regularization=1e-6, random_state=0).fit(X[:80], y[:80])
+    made = make_report(fitted, X[:80], y[:80], X_test=X[80:], y_test=y[80:])
+    page, best = made.to_html(), made.to_dict()["learners"]["best_n_components"]
+    scores = [r2_score(y[80:], predicted) for predicted in fitted.staged_predict(X[80:])]
+    assert best == np.argmax(scores) + 1 < 12
+    assert f"n_components={best}" in page
+    assert "ridge regression does better" in page
+
+
+def classes(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40 * n, 4))
+    return X, np.argmax(X @ rng.normal(size=(4, n)), axis=1)
+
+
+def test_classes_have_scores_probabilities_and_a_choice_of_outputs():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    y = y.map(dict(enumerate(["setosa", "versicolor", "virginica"])))
+    order = np.random.default_rng(0).permutation(150)
+    X, y = X.iloc[order], y.iloc[order]
+    fitted = GBMAPClassifier(2, random_state=0).fit(X[:90], y[:90])
+    contents = make_report(fitted, X[:90], y[:90], X_test=X[90:], y_test=y[90:]).to_dict()
+    own = contents["performance"]["contenders"][0]["scores"]
+    assert_allclose(own["accuracy"], accuracy_score(y[90:], fitted.predict(X[90:])), rtol=1e-5)
+    assert_allclose(own["log_loss"], log_loss(y[90:], fitted.predict_proba(X[90:])), rtol=1e-5)
+    assert contents["outputs"] == ["setosa", "versicolor", "virginica"]
+    at = rows_of(contents, "held out")
+    p = np.array(contents["map"]["probabilities"])[:, at]
+    assert_allclose(p.T, fitted.predict_proba(X[90:]), atol=1e-3)
+    truth = np.searchsorted(fitted.classes_, y[90:])
+    assert_allclose(np.array(contents["map"]["error"])[at], 1 - p[truth, np.arange(60)], atol=1e-3)
+    assert_scores_add_up(contents)
+
+
+def mixed():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=90), "town": rng.choice(["Oslo", "Turku", None], 90)})
+    X["nothing"], X["flag"] = 1.0, rng.random(90) > 0.5
+    X.loc[::7, "size"] = np.nan
+    y = X["size"].fillna(0) + (X["town"] == "Oslo")
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    before = make_column_transformer((numbers, ["size", "nothing"]), (encoder, ["town"]), remainder="drop")
+    return make_pipeline(before, GBMAPRegressor(2, random_state=0)), X, y
+
+
+def small(n, p):
+    X = np.random.default_rng(0).normal(size=(n, p))
+    return X, X[:, 0] ** 2
+
+
+def grid():
+    return GridSearchCV(GBMAPRegressor(2, random_state=0), {"beta": [1.0, 5.0]}, cv=2)
+
+
+CASES = {
+    "three rows": (GBMAPRegressor(2, random_state=0), *small(3, 2)),
+    "one column, one learner": (GBMAPRegressor(1, random_state=0), *small(60, 1)),
+    "a constant column": (GBMAPRegressor(2, random_state=0), np.insert(small(60, 2)[0], 1, 1, 1), range(60)),
+    "a constant target": (GBMAPRegressor(2, random_state=0), small(60, 2)[0], np.ones(60)),
+    "identity": (GBMAPRegressor(2, activation="identity", random_state=0), *small(60, 3)),
+    "an initial model": (GBMAPRegressor(2, init=LinearRegression(), random_state=0), *small(60, 3)),
+    "quantiles": (GBMAPRegressor(2, loss="quantile", quantile=0.9, random_state=0), *small(60, 3)),
+    "a search": (grid(), *small(60, 3)),
+    "two classes": (GBMAPClassifier(2, random_state=0), *classes(2)),
+    "five classes": (GBMAPClassifier(2, random_state=0), *classes(5)),
+    "fifteen classes": (GBMAPClassifier(1, random_state=0), *classes(15)),
+    "classes on top of a model": (GBMAPClassifier(1, init=LogisticRegression(), random_state=0), *classes(3)),
+    "no probabilities": (GBMAPClassifier(2, loss="hinge", random_state=0), *classes(3)),
+    "sparse": (GBMAPRegressor(2, random_state=0), scipy.sparse.csr_array(small(60, 3)[0]), small(60, 3)[1]),
+    "polars": (GBMAPRegressor(2, random_state=0), pl.DataFrame(small(60, 3)[0]), small(60, 3)[1]),
+    "mixed columns": mixed(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_kind_of_model_and_table_has_a_report(case):
+    estimator, X, y = CASES[case]
+    fitted = estimator.fit(X, y)
+    made = make_report(fitted, X, y, X_test=X, y_test=y, X_new=X, max_rows=100)
+    contents = json.loads(made.to_json(), parse_constant=refuse_constant)
+    assert_scores_add_up(contents)
+    assert len(contents["outputs"]) <= 12
+    assert len(contents["map"]["labels"]) == sum(contents["map"]["n_shown"])
+    assert "</html>" in made.to_html()
+
+
+def test_missing_values_and_categories_are_kept_as_such():
+    pipeline, X, y = mixed()
+    contents = make_report(pipeline.fit(X, y), X, y, X_test=X, y_test=y).to_dict()
+    columns = {contents["features"]["names"][each["feature"]]: each for each in contents["map"]["columns"]}
+    at = rows_of(contents, "training")
+    town, size = columns["town"], columns["size"]
+    assert sorted(town["levels"]) == ["Oslo", "Turku"]
+    shown = [None if town["values"][i] is None else town["levels"][town["values"][i]] for i in at]
+    assert shown == [town if isinstance(town, str) else None for town in X["town"]]
+    assert [size["values"][i] is None for i in at] == X["size"].isna().tolist()
+    assert columns["flag"]["kind"] == "category"
+    dependence = next(
+        each for each in contents["features"]["dependences"] if each["feature"] == town["feature"]
+    )
+    assert dict(zip(town["levels"], dependence["means"][0]))["Oslo"] > 0
+
+
+def test_what_cannot_be_reported_is_refused_in_one_sentence(model, diabetes):
+    X, y, X_test, y_test = diabetes
+    two = GBMAPRegressor(1, random_state=0).fit(X, np.column_stack([y, y]))
+    mixing = make_pipeline(PCA(2), GBMAPRegressor(1, random_state=0)).fit(X, y)
+    given = {"X_test": X_test, "y_test": y_test}
+    for message, arguments, options in [
+        ("model must have one target for a report, got 2", (two, X, np.column_stack([y, y])), given),
+        ("the step PCA cannot be followed back", (mixing, X, y), given),
+        ("X_test must hold at least one row", (model, X, y), {"X_test": X[:0], "y_test": y[:0]}),
+        ("y_test must have as many rows as X_test, 60, got 3", (model, X, y), given | {"y_test": y_test[:3]}),
+        ("y must hold the targets, got None", (model, X, None), given),
+        ("max_rows must be an integer of at least 2, got 0", (model, X, y), given | {"max_rows": 0}),
+        ("y_new holds the targets of new rows: pass X_new", (model, X, y), given | {"y_new": y_test}),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make_report(*arguments, **options)
+
+
+def test_a_class_that_the_model_does_not_know_is_refused():
+    X, y = classes(3)
+    fitted = GBMAPClassifier(1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="y_test must hold classes of the fit only"):
+        make_report(fitted, X, y, X_test=X[:2], y_test=[0, 7])
+
+
+def test_without_jinja2_the_error_names_the_extra(model, diabetes, monkeypatch):
+    X, y, X_test, y_test = diabetes
+    made = make_report(model, X, y, X_test=X_test, y_test=y_test, max_rows=10)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'pip install "gbmap\[report\]"'):
+        made.to_html()
+    assert made.to_json()
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(model, diabetes):
+    X, y, X_test, y_test = diabetes
+    shown = make_report(model, X, y, X_test=X_test, y_test=y_test, max_rows=10, title='"><b>')._repr_html_()
+    assert shown.startswith('<iframe srcdoc="')
+    assert "<b>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "\N{EN DASH}"),
+        (0.0, "0"),
+        (3.3125, "3.313"),
+        (-0.5, "\N{MINUS SIGN}0.5"),
+        (12345.5, "12,346"),
+        (999.96, "1000"),
+        (0.00001234, "1.23e-5"),
+        (1e20, "1.00e20"),
+    ],
+)
+def test_numbers_are_short_and_rounded_as_a_browser_does(value, shown):
+    assert number(value) == shown

@@ -1,0 +1,414 @@
+"""The page in a real browser: what hover, click, choices, filters and keys do; hostile names stay text."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.report import make_report
+from gbmap.report.page import number, percent
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = [
+    "</script><img src=x onerror=window.pwned=1>",
+    "\"'><b onmouseover=window.pwned=1>quote</b>",
+    "🦄 & <!-- \u2028 {{ 7 * 7 }}",
+    "עברית \u202e override",
+    "long " * 2000,
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def opened(browser, report, folder):
+    """Yield the page; in the end there must have been no error, no message and no request but the page."""
+    path = folder / "report.html"
+    report.to_html(path)
+    page, problems = browser.new_page(viewport={"width": 1280, "height": 900}), []
+    page.set_default_timeout(10_000)
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: problems.append(request.url))
+    page.goto(path.as_uri())
+    assert problems.pop(0) == path.as_uri()
+    yield page
+    page.close()
+    assert [problem for problem in problems if problem != "data:,"] == []
+
+
+@pytest.fixture(scope="module")
+def report():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 4)), columns=HOSTILE[:4])
+    X["town"] = rng.choice(HOSTILE, 80)
+    X.iloc[3, 1] = 10.0
+    y = pd.Series(
+        np.abs(X.iloc[:, 0]) * 3 + (X["town"] == HOSTILE[0]) + 0.1 * rng.normal(size=80), name=HOSTILE[0]
+    )
+    columns = make_column_transformer((StandardScaler(), HOSTILE[:4]), (OneHotEncoder(), ["town"]))
+    model = make_pipeline(columns, GBMAPRegressor(7, random_state=0)).fit(X[:50], y[:50])
+    new = X[50:].copy()
+    new[HOSTILE[0]] += 4
+    title = HOSTILE[0]
+    return make_report(model, X[:50], y[:50], X_test=X[50:], y_test=y[50:], X_new=new, title=title)
+
+
+@pytest.fixture(scope="module")
+def contents(report):
+    return report.to_dict()
+
+
+@pytest.fixture(scope="module")
+def page(browser, report, tmp_path_factory):
+    yield from opened(browser, report, tmp_path_factory.mktemp("regression"))
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 3))
+    y = np.array(HOSTILE[:3])[np.argmax(X, axis=1)]
+    model = GBMAPClassifier(2, random_state=0).fit(X[:80], y[:80])
+    return make_report(model, X[:80], y[:80], X_test=X[80:], y_test=y[80:])
+
+
+@pytest.fixture(scope="module")
+def class_page(browser, classes, tmp_path_factory):
+    yield from opened(browser, classes, tmp_path_factory.mktemp("classes"))
+
+
+@pytest.fixture(autouse=True)
+def fresh_view(request):
+    """Put the page back to how it opened, without loading it anew."""
+    yield
+    if "page" in request.fixturenames:
+        page = request.getfixturevalue("page")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        for name, value in (("colour", "target"), ("axis-x", "pca1"), ("axis-y", "pca2"), ("region", "")):
+            page.select_option(f"#{name}", value)
+        for box in page.query_selector_all("#kinds input"):
+            box.check()
+        page.mouse.move(5, 5)
+
+
+def series(page, chart, index=1):
+    """Return the data that a chart draws, with its colours."""
+    script = "([id, i]) => echarts.getInstanceByDom(document.getElementById(id)).getOption().series[i].data"
+    return page.evaluate(script, [chart, index])
+
+
+def pixel(page, chart, row):
+    """Scroll to a chart and return where on the screen it draws a row."""
+    page.locator(f"#{chart}").scroll_into_view_if_needed()
+    script = """([id, row]) => {
+        const element = document.getElementById(id), chart = echarts.getInstanceByDom(element);
+        const point = chart.getOption().series[1].data.find((each) => each.row === row);
+        const [x, y] = chart.convertToPixel({ gridIndex: 0 }, point.value);
+        const box = element.getBoundingClientRect();
+        return [box.left + x, box.top + y];
+    }"""
+    return page.evaluate(script, [chart, row])
+
+
+def lonely_row(contents):
+    """Return a row well within the frame that no other one covers."""
+    x, y = (np.array(values) for values in contents["map"]["embedding_pca"]["values"])
+    inside = [(np.abs(each - np.median(each)) < 1.2 * each.std()) for each in (x, y)]
+    gap = np.hypot(np.subtract.outer(x, x) / x.std(), np.subtract.outer(y, y) / y.std())
+    np.fill_diagonal(gap, np.inf)
+    return int(np.argmax(np.where(inside[0] & inside[1], gap.min(axis=1), -1)))
+
+
+def highlighted(page, chart):
+    """Return the rows that a chart draws with emphasis."""
+    script = """(id) => {
+        const chart = echarts.getInstanceByDom(document.getElementById(id));
+        const data = chart.getModel().getSeriesByIndex(1).getData(), rows = [];
+        for (let i = 0; i < data.count(); i++) {
+            const symbol = data.getItemGraphicEl(i);
+            const states = symbol ? symbol.childAt(0).currentStates : [];
+            if (states.includes("emphasis")) rows.push(data.getRawDataItem(i).row);
+        }
+        return rows;
+    }"""
+    return page.evaluate(script, chart)
+
+
+def wait_until(page, condition):
+    """Wait until a condition holds; the page's policy forbids the driver's own way, which is eval."""
+    for _ in range(100):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(condition)
+
+
+def shown_count(page):
+    return page.evaluate(
+        "echarts.getInstanceByDom(document.getElementById('map-chart')).getOption().series[1].data.length"
+    )
+
+
+def test_the_page_holds_the_numbers_of_its_twin(page, report, contents):
+    assert json.loads(page.text_content("#data")) == contents == json.loads(report.to_json())
+    score = contents["performance"]["contenders"][0]["scores"]["r2"]
+    assert page.text_content(".tiles .own .figure") == f"{score:.3f}"
+    drift = contents["drift"]
+    assert percent(drift["share_alarmed"]) in page.text_content("#drift .verdict")
+    assert number(drift["shifts"][0]["shift"], sign=True) in page.text_content("#drift .verdict")
+
+
+def test_hostile_names_stay_text(page, class_page):
+    for each in (page, class_page):
+        each.hover("#map-chart")
+        assert each.evaluate("window.pwned") is None
+        assert each.locator("img, b, [onerror], [onmouseover]").count() == 0
+        assert each.locator("script").count() == 3
+    assert page.text_content("h1") == HOSTILE[0]
+    options = page.locator("#colour option").all_text_contents()
+    assert HOSTILE[0] in options
+    assert HOSTILE[1] in options
+    page.select_option("#colour", next(value for value in values_of(page, "colour") if value == "column4"))
+    levels = page.locator("#legend .name").all_text_contents()
+    assert HOSTILE[0] in levels[1:] or HOSTILE[0][:35] + "…" in levels
+    assert max(map(len, levels)) <= 70
+    assert "49" not in page.text_content("#legend .levels bdi:has-text('🦄')")
+
+
+def values_of(page, name):
+    return page.eval_on_selector_all(f"#{name} option", "options => options.map((option) => option.value)")
+
+
+def test_hover_shows_the_row_and_highlights_it_in_the_other_chart(page, contents):
+    row = lonely_row(contents)
+    page.mouse.move(*pixel(page, "map-chart", row))
+    tip = page.locator("#map-chart .tip")
+    tip.wait_for()
+    shown = tip.text_content()
+    rows = contents["map"]
+    assert f"row {rows['labels'][row]}" in shown
+    assert f"prediction{number(rows['prediction'][row])}" in shown
+    assert f"error{number(rows['error'][row])}" in shown
+    assert highlighted(page, "original-chart") == [row]
+    page.mouse.move(5, 5)
+    assert highlighted(page, "original-chart") == []
+    page.mouse.move(*pixel(page, "original-chart", row))
+    page.locator("#original-chart .tip").wait_for()
+    assert len(highlighted(page, "map-chart")) == 1
+
+
+def test_a_click_shows_why_the_row_is_predicted_as_it_is(page, contents):
+    row, rows = lonely_row(contents), contents["map"]
+    page.mouse.click(*pixel(page, "map-chart", row))
+    assert rows["labels"][row] in page.text_content("#row-title")
+    assert f"row {rows['labels'][row]}: prediction {number(rows['prediction'][row])}" in page.text_content(
+        "#row-status"
+    )
+    adds = page.locator("#reasons-of-row tbody td:nth-child(3)").all_text_contents()
+    expected = [rows["reasons"][0]["base"], *rows["reasons"][0]["adds"][row]]
+    assert adds == [*(number(value, sign=True) for value in expected), number(rows["scores"][0][row])]
+    slopes = page.locator("#reasons-of-row tbody td:nth-child(4)").all_text_contents()
+    assert slopes[1] == number(rows["reasons"][0]["coefficients"][row][0], sign=True)
+    for chart, plane in (("map-chart", "embedding_pca"), ("original-chart", "original_pca")):
+        ring = series(page, chart, 2)[0]
+        inside = [values[row] for values in rows[plane]["values"]]
+        assert ring == pytest.approx(inside)
+
+
+def test_the_colour_follows_the_choice(page, contents):
+    rows = contents["map"]
+    page.select_option("#colour", "error")
+    colours = {point["row"]: point["itemStyle"]["color"] for point in series(page, "map-chart")}
+    known = [row for row in colours if rows["error"][row] is not None]
+    low, high = min(known, key=lambda row: rows["error"][row]), max(known, key=lambda row: rows["error"][row])
+    assert colours[low] == "#0072b2" or colours[high] == "#d55e00"  # the ends of the scale
+    assert "Error: target less prediction" in page.text_content("#legend")
+    page.select_option("#colour", "kind")
+    looks = {
+        point["row"]: (point["itemStyle"]["color"], point["symbol"]) for point in series(page, "map-chart")
+    }
+    assert len(set(looks.values())) == 3
+    assert all(looks[a] == looks[b] for a in looks for b in looks if rows["kind"][a] == rows["kind"][b])
+    assert looks == {
+        point["row"]: (point["itemStyle"]["color"], point["symbol"])
+        for point in series(page, "original-chart")
+    }
+
+
+def test_the_axes_follow_the_choice(page, contents):
+    page.select_option("#axis-x", "f1-0")
+    page.select_option("#axis-y", "f3-0")
+    first, third = (contents["map"]["coordinates"][j]["values"] for j in (0, 2))
+    for point in series(page, "map-chart"):
+        assert point["value"] == [first[point["row"]], third[point["row"]]]
+    script = "echarts.getInstanceByDom(document.getElementById('map-chart')).getOption().xAxis[0].name"
+    assert page.evaluate(script) == "f1"
+
+
+def test_filters_leave_the_rows_that_they_say(page, contents):
+    rows = contents["map"]
+    n = len(rows["kind"])
+    assert shown_count(page) == n
+    page.fill("#range-from", "1.5")
+    page.press("#range-from", "Tab")
+    left = sum(value is not None and value >= 1.5 for value in rows["target"])
+    assert 0 < left < n
+    assert shown_count(page) == left
+    assert len(series(page, "map-chart", 0)) == n - left  # faded
+    assert f"{left} of {n} rows pass" in page.text_content("#shown")
+    page.select_option("#colour", "prediction")  # another column starts anew
+    page.uncheck("#kinds input[value='new']")
+    assert shown_count(page) == rows["n_shown"][0] + rows["n_shown"][1]
+    page.select_option("#region", "0:1")
+    of_points = contents["regions"]["outputs"][0]["of_points"]
+    assert shown_count(page) == sum(r == 1 and kind < 2 for r, kind in zip(of_points, rows["kind"]))
+    page.locator("[data-region]").first.click()
+    assert page.input_value("#region") == "0:0"
+    assert shown_count(page) == sum(r == 0 and kind < 2 for r, kind in zip(of_points, rows["kind"]))
+    page.select_option("#region", "")
+    page.select_option("#colour", "column4")
+    town = next(column for column in rows["columns"] if column["feature"] == 4)
+    page.locator("#legend input").first.uncheck()
+    assert shown_count(page) == sum(v != 0 and kind < 2 for v, kind in zip(town["values"], rows["kind"]))
+    assert f"{shown_count(page)} in all" in page.text_content("#rows caption")
+
+
+def test_the_keyboard_goes_from_row_to_row(page, contents):
+    page.focus("#map-focus")
+    page.keyboard.press("ArrowRight")
+    first = page.text_content("#row-status")
+    page.keyboard.press("ArrowRight")
+    second = page.text_content("#row-status")
+    page.keyboard.press("ArrowLeft")
+    assert page.text_content("#row-status") == first != second
+    page.select_option("#sort", "order")
+    page.focus("#rows tbody tr:nth-child(2) button")
+    page.keyboard.press("Enter")
+    assert contents["map"]["labels"][1] in page.text_content("#row-title")
+    assert page.evaluate("document.activeElement.getAttribute('aria-current')") == "true"
+    page.click("#next-row")
+    assert contents["map"]["labels"][2] in page.text_content("#row-title")
+
+
+def luminance(colour):
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(first, second):
+    light, dark = sorted([luminance(first), luminance(second)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_light_and_dark_can_be_read(page):
+    variable = "(name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()"
+    pages = set()
+    for _ in range(2):
+        page.click("#theme")
+        grounds = [page.evaluate(variable, name) for name in ("page", "surface")]
+        pages.add(grounds[0])
+        for name in ("text", "muted", "accent"):
+            assert min(contrast(page.evaluate(variable, name), ground) for ground in grounds) > 4.5
+        assert contrast(page.evaluate(variable, "warn"), page.evaluate(variable, "warn-surface")) > 4.5
+        assert contrast(page.evaluate(variable, "edge"), grounds[0]) > 3
+    assert len(pages) == 2
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"  # the switch has been used
+    page.emulate_media(color_scheme="light")
+
+
+def test_a_phone_and_paper_hold_the_page(page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    wait_until(page, "document.getElementById('map-chart').querySelector('canvas').clientWidth < 390")
+    for _ in range(6):
+        page.click("#next-row")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click("#theme")
+    assert not page.locator("#cards li").last.is_visible()
+    page.emulate_media(media="print")
+    wait_until(page, "document.documentElement.dataset.theme === 'light'")
+    assert not page.locator("nav").is_visible()
+    assert page.locator("#cards li").last.is_visible()
+    page.emulate_media(media="screen")
+    page.click("#theme")
+
+
+def test_a_screen_reader_finds_its_way(page):
+    levels = page.eval_on_selector_all("h1, h2, h3", "all => all.map((each) => Number(each.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert max(np.diff(levels)) <= 1
+    assert page.locator("main, header, nav, footer").count() == 4
+    unlabelled = "all => all.filter((each) => !each.labels.length && !each.ariaLabel).length"
+    assert page.eval_on_selector_all("select, input", unlabelled) == 0
+    for chart in page.query_selector_all(".chart"):
+        assert chart.get_attribute("role") == "img"
+        assert chart.get_attribute("aria-label")
+    assert page.locator(".chart").count() <= page.locator("main table").count()
+    assert page.get_attribute("#row-status", "aria-live") == "polite"
+
+
+def test_the_features_can_be_chosen_and_the_drift_explained(page, contents):
+    dependence = contents["features"]["dependences"][1]
+    page.select_option("#feature", "1")
+    page.locator("#dependence").evaluate("table => table.closest('details').open = true")
+    adds = page.locator("#dependence tbody td").all_text_contents()
+    assert adds == [number(value, sign=True) for value in dependence["means"][0]]
+    first = page.locator("#reasons tbody tr").first.locator("td").all_text_contents()
+    reason = max(contents["drift"]["reasons"], key=lambda each: abs(each["contribution"][0]))
+    assert first[0] == number(reason["contribution"][0], sign=True)
+    assert first[2:] == [number(reason["training_mean"]), number(reason["new_mean"])]
+
+
+def test_a_class_can_be_chosen_in_every_section(class_page, classes):
+    contents, page = classes.to_dict(), class_page
+    page.select_option("#feature-output", "2")
+    assert page.input_value("#region-output") == "2"
+    visible = page.locator(".region-table:visible .region-title .words").all_text_contents()
+    assert visible == [region["words"][:240] for region in contents["regions"]["outputs"][2]["regions"]]
+    outputs = page.eval_on_selector_all(
+        "#cards li:not([hidden])", "all => all.map((each) => each.dataset.output)"
+    )
+    assert set(outputs) == {"2"}
+    page.click("#next-row")
+    for k in range(3):
+        page.select_option("#row-output", str(k))
+        sums = page.text_content("#row-sum")
+        assert sums in [number(score) for score in contents["map"]["scores"][k]]
+
+
+def test_in_the_frame_of_a_notebook_links_stay_in_the_frame(browser, classes, tmp_path):
+    path, messages = tmp_path / "notebook.html", []
+    path.write_text(f"<title>Notebook</title>{classes._repr_html_()}", encoding="utf-8")
+    notebook = browser.new_page()
+    notebook.on("console", lambda message: messages.append(message.text))
+    notebook.goto(path.as_uri())
+    frame = notebook.frames[1]
+    frame.click("nav a[href='#regions']")
+    wait_until(frame, "document.getElementById('regions').getBoundingClientRect().top < 120")
+    assert messages == []
+    notebook.close()

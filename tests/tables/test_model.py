@@ -1,0 +1,397 @@
+"""One fit from a raw table to predictions, explanations and an alarm, and back from a file."""
+
+import io
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.preprocessing import StandardScaler
+
+import gbmap
+from gbmap.inspection import explain
+from gbmap.selection import GBMAPRegressorCV
+from gbmap.sql import to_sql
+from gbmap.tables import TableError, TableModel, open_table
+from gbmap.tables._holdout import split
+from gbmap.tables._packages import require
+
+CITY = 'ci"ty,\n<b>{0}'  # a name that has to be quoted, escaped and left as it is
+
+
+def make_table(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "id": [f"u{k}" for k in range(n)],
+            "age": rng.integers(18, 80, n).astype(float),
+            CITY: rng.choice(["Oslo", "Turku", "Århus", "=1+1"], n),
+            "when": (pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 5000, n), unit="h")),
+            "ok": rng.random(n) > 0.5,
+        }
+    )
+    frame["y"] = frame.age / 20 + 2.0 * (frame[CITY] == "Oslo") + frame.ok + (frame.age > 50) * frame.ok
+    frame["y"] += 0.1 * rng.normal(size=n)
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan
+    frame.loc[rng.random(n) < 0.1, CITY] = None
+    frame["level"] = np.where(frame.y > 3.5, "high", "low")
+    return frame
+
+
+TABLE = make_table()
+NOISE = 0.01 * np.random.default_rng(0).normal(size=len(TABLE))
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return TableModel("y", n_components=4, beta=5.0, l2_regularization=1e-3).fit(TABLE, drop=["level"])
+
+
+@pytest.fixture(scope="module")
+def classification():
+    return TableModel("level", n_components=4).fit(TABLE, drop=["y"])
+
+
+def csv_of(frame):
+    return open_table(io.BytesIO(frame.to_csv(index=False).encode()))
+
+
+# --- fits -----------------------------------------------------------------------------------------
+
+
+def test_a_fit_predicts_better_than_a_constant_and_says_how_well(regression):
+    scores = regression.scores_
+    assert list(scores) == ["gbmap", "linear", "constant"]
+    assert scores["gbmap"]["r2"] > 0.85 > 0.02 > scores["constant"]["r2"]
+    assert (regression.n_fitted_, regression.n_held_out_) == (480, 120)
+
+
+def test_the_scores_are_those_of_the_held_out_rows(regression, classification):
+    X, y, X_test, y_test = regression.split(TABLE)
+    inputs, test = (regression.pipeline_[:-1].transform(rows) for rows in (X, X_test))
+    assert regression.scores_["gbmap"]["r2"] == r2_score(y_test, regression.pipeline_.predict(X_test))
+    scale = StandardScaler().fit(inputs)
+    linear = Ridge().fit(scale.transform(inputs), y).predict(scale.transform(test))
+    assert regression.scores_["linear"]["r2"] == pytest.approx(r2_score(y_test, linear), abs=1e-9)
+    assert regression.scores_["constant"]["rmse"] == pytest.approx(np.sqrt(np.mean((y_test - y.mean()) ** 2)))
+
+    X, y, X_test, y_test = classification.split(TABLE)
+    p = classification.pipeline_.predict_proba(X_test)
+    found = classification.scores_["gbmap"]
+    assert found["log_loss"] == pytest.approx(log_loss(y_test, p))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y_test == "low", p[:, 1]))
+    scale = StandardScaler().fit(inputs := classification.pipeline_[:-1].transform(X))
+    linear = LogisticRegression(max_iter=500).fit(scale.transform(inputs), y)
+    test = scale.transform(classification.pipeline_[:-1].transform(X_test))
+    assert classification.scores_["linear"]["accuracy"] == linear.score(test, y_test)
+
+
+def test_held_out_rows_are_no_fitted_rows_and_of_every_class_the_same_share():
+    y = np.repeat(["a", "b", "rare"], [500, 100, 1])
+    train, test = split(y, 0.2, classes=True, seed=0)
+    assert sorted([*train, *test]) == list(range(601))
+    assert [int((y[test] == c).sum()) for c in ("a", "b", "rare")] == [100, 20, 0]
+    assert not np.array_equal(test, np.sort(split(y, 0.2, classes=True, seed=1)[1]))
+    train, _ = split(y, 0.95, classes=True, seed=0)
+    assert set(y[train]) == {"a", "b", "rare"}
+    train, test = split(np.zeros(10), 0.0, classes=False, seed=0)
+    assert (len(train), len(test)) == (10, 0)
+
+
+def test_the_same_data_give_the_same_bits_from_any_source(regression, tmp_path):
+    TABLE.to_parquet(tmp_path / "a.parquet")
+    for data in (csv_of(TABLE), open_table(tmp_path / "a.parquet"), pl.from_pandas(TABLE)):
+        again = clone(regression).fit(data, drop=["level"])
+        assert again.schema_ == regression.schema_
+        assert again.scores_ == regression.scores_
+        np.testing.assert_array_equal(again.predict(TABLE), regression.predict(TABLE))
+        assert again.detector_.threshold_ == regression.detector_.threshold_
+
+
+def test_another_seed_gives_another_fit(regression):
+    other = clone(regression).set_params(random_state=1).fit(TABLE, drop=["level"])
+    assert other.scores_ != regression.scores_
+
+
+def test_all_rows_can_be_fitted(regression):
+    model = TableModel("y", n_components=2, test_size=0).fit(TABLE, drop=["level"])
+    assert model.scores_ is None
+    assert (model.n_fitted_, model.n_held_out_) == (600, 0)
+    assert model.detector_.calibration_size_ == 600
+    np.testing.assert_array_equal(
+        model.detector_.estimator_.predict(model.features(TABLE)), model.predict(TABLE)
+    )
+
+
+def test_the_detector_keeps_so_many_rows_or_is_left_out():
+    model = TableModel("y", n_components=2, reference_rows=50).fit(TABLE, drop=["level"])
+    assert model.detector_._drifter.inputs.shape[0] == 50
+    assert model.detector_.calibration_size_ == 50
+    assert TableModel("y", n_components=2, reference_rows=0).fit(TABLE, drop=["level"]).detector_ is None
+    assert TableModel("y", n_components=2, reference_rows=2).fit(TABLE, drop=["level"]).detector_ is not None
+
+
+def test_the_detector_is_calibrated_with_the_held_out_rows(regression):
+    held_out = regression.split(TABLE)[2]
+    np.testing.assert_array_equal(
+        np.sort(regression.detector_._calibration.indicators),
+        np.sort(regression.detector_.indicator(held_out)),
+    )
+
+
+def test_the_detector_finds_drift(regression):
+    new = make_table(seed=1)
+    usual = regression.detector_.predict(regression.features(new))
+    old = regression.detector_.predict(regression.features(new.assign(age=300.0)))
+    assert (usual < 0).mean() < 0.15
+    assert (old < 0).mean() > 0.95
+
+
+def test_the_parameters_reach_the_estimator():
+    model = TableModel("y", n_components=3, beta=2.0, l2_regularization=0.5, loss="huber", n_jobs=1)
+    gbmap_step = model.fit(TABLE, drop=["level"]).pipeline_[-1]
+    for name in ("n_components", "beta", "l2_regularization", "loss", "n_jobs"):
+        assert getattr(gbmap_step, name) == getattr(model, name)
+
+
+def test_what_is_left_open_is_chosen_by_cross_validation_of_the_fitted_rows():
+    model = TableModel("y", beta=2.0, reference_rows=0).fit(TABLE, drop=["level"])
+    X, y, _, _ = model.split(TABLE)
+    gbmap_step, inputs = model.pipeline_[-1], model.pipeline_[:-1].transform(X)
+    search = GBMAPRegressorCV(20, betas=[2.0], cv=3, random_state=0).fit(inputs, y)
+    assert gbmap_step.beta == 2.0
+    assert gbmap_step.l2_regularization == search.l2_regularization_
+    assert gbmap_step.n_components == max(search.n_components_, 2)
+
+
+def test_few_rows_are_fitted_with_the_defaults():
+    gbmap_step = TableModel("y", reference_rows=0).fit(TABLE[:60], drop=["level"]).pipeline_[-1]
+    assert (gbmap_step.n_components, gbmap_step.beta, gbmap_step.l2_regularization) == (20, 5.0, 1e-3)
+
+
+def test_progress_is_told():
+    told = []
+    TableModel("y", n_components=3).fit(TABLE, drop=["level"], progress=lambda *step: told.append(step))
+    assert [step for step in told if step[0] == "reading"] == [("reading", 600, None), ("reading", 600, 600)]
+    assert [step for step in told if step[0] == "fitting"] == [("fitting", k, 3) for k in range(4)]
+    assert told[-1] == ("calibrating", 1, 1)
+
+
+def test_columns_can_be_chosen_dropped_and_called_categories():
+    model = TableModel("y", n_components=2, reference_rows=0)
+    assert model.fit(TABLE, columns=["age", "ok"]).schema_.features == ["age", "ok"]
+    schema = model.fit(TABLE, columns=["age", "ok"], drop=["ok"], category=["age"]).schema_
+    assert (schema.features, schema.categories) == (["age"], ["age"])
+
+
+def test_only_categories_or_only_numbers_make_a_model():
+    for columns in ([CITY], ["age"], ["when"]):
+        model = TableModel("level", n_components=2).fit(TABLE, columns=columns)
+        assert model.predict(TABLE[columns]).shape == (600,)
+
+
+def test_a_missing_category_is_a_category():
+    word = pd.Series(["a", "b", None] * 200, dtype=object)
+    model = TableModel("y", n_components=2).fit(pd.DataFrame({"word": word, "y": word.isna() + NOISE}))
+    predicted = model.predict(pd.DataFrame({"word": ["a", "b", None, "new"]}))
+    np.testing.assert_allclose(predicted[:3], [0, 0, 1], atol=0.05)
+    assert predicted[3] != predicted[2]
+
+
+def test_at_most_30_categories_become_inputs():
+    data = TABLE[["y"]].assign(word=[f"w{int(k**0.6)}" for k in range(600)])
+    model = TableModel("y", n_components=2).fit(data)
+    counts = data.word.value_counts()
+    (column,) = model.schema_.columns
+    assert len(column.levels) == 30 < (counts >= 10).sum() < len(counts)
+    assert counts[list(column.levels)].min() >= counts.drop(list(column.levels)).max()
+    assert model.pipeline_[:-1].transform(model.features(data)).shape[1] == 30
+
+
+def test_a_column_with_values_only_in_held_out_rows_is_no_trouble(regression):
+    test = regression.split(TABLE)[2].index
+    sparse = TABLE.assign(rare=np.nan)
+    sparse.loc[test[:5], "rare"] = [1.0, 2.0, 3.0, 4.0, 5.0]
+    model = TableModel("y", n_components=2).fit(sparse, drop=["level"])
+    assert np.isfinite(model.predict(sparse)).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2, 3], np.integer),
+        ([True, False, True], np.bool_),
+        (["true", "false", "TRUE"], np.bool_),
+        (["å", "b", "c"], str),
+        ([1.5, 2.5, 3.5], str),
+    ],
+)
+def test_classes_are_of_the_users_type(values, kind):
+    y = pd.Series(values * 200, dtype=object if isinstance(values[0], str) else None)
+    data = TABLE[["age"]].assign(y=y)
+    model = TableModel("y", task="classification", n_components=2, reference_rows=0).fit(data)
+    assert isinstance(model.predict(data)[0], kind)
+    assert model.predict_proba(data).shape == (600, len(model.pipeline_.classes_))
+    assert model.evaluate(csv_of(data))["accuracy"] == model.score(data)
+
+
+def test_wrong_parameters_are_named():
+    for parameter, value in (("test_size", 1.0), ("task", "guess"), ("reference_rows", -1), ("target", 3)):
+        with pytest.raises(ValueError, match=f"'{parameter}' parameter of TableModel must be"):
+            TableModel(**{"target": "y", parameter: value}).fit(TABLE)
+
+
+# --- new rows -------------------------------------------------------------------------------------
+
+
+def test_new_rows_may_have_other_columns_in_any_order(regression):
+    expected = regression.predict(TABLE)
+    other = TABLE[TABLE.columns[::-1]].assign(extra="x").drop(columns=["y", "id"])
+    for data in (other, csv_of(other), pl.from_pandas(other)):
+        np.testing.assert_array_equal(regression.predict(data), expected)
+    assert regression.transform(other).shape == (600, 4)
+    np.testing.assert_allclose(regression.transform(other).sum(axis=1), expected)
+
+
+def test_many_frames_are_one_table(regression):
+    frames = list(csv_of(TABLE).frames(77))
+    parts = np.concatenate([regression.predict(frame) for frame in frames])
+    np.testing.assert_array_equal(parts, regression.predict(TABLE))
+
+
+def test_missing_columns_are_named(regression):
+    with pytest.raises(TableError, match=r"the frame lacks the columns 'age', 'when'; it has 'id', "):
+        regression.predict(TABLE.drop(columns=["age", "when"]))
+    with pytest.raises(TableError, match=r"the file lacks the column 'ok'; it has"):
+        regression.predict(csv_of(TABLE.drop(columns="ok")))
+
+
+def test_a_new_category_is_like_a_rare_one_and_a_missing_value_is_filled(regression):
+    table, one = TABLE.copy(), TABLE.iloc[:1]
+    table.loc[:8, CITY] = "Bergen"
+    model = TableModel("y", n_components=3).fit(table, drop=["level"])
+    assert "Bergen" not in model.schema_.columns[2].levels
+    predicted = [model.predict(one.assign(**{CITY: [city]}))[0] for city in ("Bergen", "Narvik", "Oslo")]
+    assert predicted[0] == predicted[1] != predicted[2]
+    assert np.isfinite(regression.predict(one.assign(age=None, when=None, ok=None, **{CITY: None}))).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("age", "old", "column 'age' holds 'old' in row 8, which is no finite number; .* numbers there"),
+        ("age", "inf", "column 'age' holds 'inf' in row 8, which is no finite number"),
+        ("when", "soon", "column 'when' holds 'soon' in row 8, which is no ISO date; .* dates there"),
+        ("ok", "maybe", "column 'ok' holds 'maybe' in row 8, which is no finite number"),
+    ],
+)
+def test_a_value_of_another_kind_is_named_with_its_row(regression, column, value, message):
+    frame = TABLE.astype({column: object})
+    frame.loc[7, column] = value
+    with pytest.raises(TableError, match=f"^the file: {message}"):
+        regression.predict(csv_of(frame))
+    third = list(csv_of(frame).frames(3))[2]
+    with pytest.raises(TableError, match=f"^the file: {message}"):
+        regression.predict(third)
+
+
+def test_infinite_numbers_in_a_frame_are_named(regression):
+    with pytest.raises(TableError, match="the frame: column 'age' holds 'inf' in row 3"):
+        regression.predict(TABLE.assign(age=[1.0, 2.0, np.inf, *[3.0] * 597]))
+
+
+def test_lists_in_place_of_text_are_refused(regression):
+    with pytest.raises(TableError, match=r"has values of type list.*, where the fit had text"):
+        regression.predict(TABLE.assign(**{CITY: [[1]] * 600}))
+
+
+def test_targets_are_read_and_missing_ones_named(regression, classification):
+    np.testing.assert_array_equal(regression.targets(TABLE), TABLE.y)
+    assert classification.targets(TABLE).tolist() == TABLE.level.tolist()
+    with pytest.raises(TableError, match="the target 'y' is missing in row 3"):
+        regression.targets(TABLE.assign(y=[1.0, 2.0, None, *[3.0] * 597]))
+    with pytest.raises(TableError, match="column 'y' holds 'x' in row 1, which is no number, as the"):
+        regression.targets(TABLE.assign(y=["x"] * 600))
+
+
+def test_an_evaluation_leaves_out_rows_without_a_target(regression, classification):
+    half = TABLE.assign(y=TABLE.y.where(TABLE.index < 300))
+    found = regression.evaluate(half)
+    assert found["n_rows"] == 300
+    assert found["r2"] == r2_score(TABLE.y[:300], regression.predict(TABLE[:300])) == regression.score(half)
+    assert classification.evaluate(csv_of(TABLE))["accuracy"] == classification.score(TABLE)
+    with pytest.raises(TableError, match="the frame has no row with a value of the target 'y'"):
+        regression.evaluate(TABLE.assign(y=None))
+    assert "log_loss" not in classification.evaluate(TABLE.assign(level="other"))
+
+
+def test_a_table_without_rows_is_said(regression):
+    with pytest.raises(TableError, match="the file has no rows"):
+        regression.predict(csv_of(TABLE[:0]))
+
+
+# --- explanations and files -----------------------------------------------------------------------
+
+
+def test_explanations_are_in_the_users_columns(regression):
+    X = regression.features(TABLE)
+    explanation = explain(regression.pipeline_, X)
+    assert list(explanation.feature_names) == regression.schema_.features
+    assert list(X) == regression.schema_.features
+    strongest = np.abs(explanation.contributions).mean(axis=0)
+    assert set(explanation.feature_names[np.argsort(strongest)[-3:]]) == {"age", CITY, "ok"}
+
+
+def test_the_pipeline_is_exported_with_its_rare_and_missing_categories(regression):
+    table = TABLE.assign(**{CITY: TABLE[CITY].where(TABLE.index > 3, "Bergen")})
+    X, expected = regression.features(table), regression.predict(table)
+    found = duckdb.connect().register("rows", X).execute(to_sql(regression.pipeline_, "rows")).fetchnumpy()
+    np.testing.assert_allclose(found["prediction"], expected, rtol=1e-9)
+
+
+def test_a_model_comes_back_from_its_file_to_the_bit(regression, classification, tmp_path):
+    for model in (regression, classification):
+        gbmap.save(model, tmp_path / "m")
+        loaded = gbmap.load(tmp_path / "m")
+        X = model.features(TABLE)
+        np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
+        np.testing.assert_array_equal(loaded.detector_.p_values(X), model.detector_.p_values(X))
+        assert (loaded.schema_, loaded.scores_) == (model.schema_, model.scores_)
+        assert loaded.get_params() == model.get_params()
+        pd.testing.assert_frame_equal(loaded.features(TABLE), X)
+        assert loaded.pipeline_ is loaded.detector_.estimator_
+
+
+def test_a_model_is_loaded_but_not_used_without_pyarrow_and_pandas(regression, tmp_path, monkeypatch):
+    gbmap.save(regression, tmp_path / "m")
+    for name in ("pandas", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    require.cache_clear()
+    loaded = gbmap.load(tmp_path / "m")
+    assert loaded.scores_ == regression.scores_
+    with pytest.raises(ImportError, match=r'pip install "gbmap\[cli\]"'):
+        loaded.predict(TABLE)
+
+
+def test_hostile_names_are_stored_and_read_as_they_are(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    names = ["\t", '"', "\\", "__class__", "a" * 500, "\u202e", "ж{}", "'; drop", "%s", "..\\/"]
+    names[0] = "\tx"
+    data = pd.DataFrame(X, columns=names).assign(**{"<y>\n": y})
+    model = TableModel("<y>\n", n_components=2, reference_rows=20).fit(data)
+    gbmap.save(model, tmp_path / "m")
+    loaded = gbmap.load(tmp_path / "m")
+    assert loaded.schema_.features == names
+    np.testing.assert_array_equal(loaded.predict(csv_of(data)), model.predict(data))
+
+
+def test_an_unfitted_model_is_stored_and_can_be_fitted(tmp_path):
+    gbmap.save(TableModel("y", n_components=2), tmp_path / "m")
+    loaded = gbmap.load(tmp_path / "m")
+    assert loaded.fit(TABLE, drop=["level"]).score(TABLE) > 0.5

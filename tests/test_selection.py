@@ -1,0 +1,131 @@
+"""Parameters chosen by cross-validation: one fit a fold holds every number of learners."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman1
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import gbmap
+from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV
+from gbmap.inspection import explain
+
+X, y = make_friedman1(200, noise=1.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def search():
+    return GBMAPRegressorCV(8, betas=[2.0, 10.0], l2_regularizations=[1e-3, 0.1], cv=3, random_state=0).fit(
+        X, y
+    )
+
+
+def test_the_losses_are_those_of_separate_fits_on_the_folds(search):
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    place = 2
+    settings = search.candidates_[place]
+    for k, (train, test) in enumerate(folds):
+        for m in (1, 3, 5):
+            model = GBMAPRegressor(m, random_state=0, **settings).fit(X[train], y[train])
+            loss = np.mean((y[test] - model.predict(X[test])) ** 2)
+            assert search.cv_losses_[place, k, m - 1] == pytest.approx(loss, rel=1e-6)
+
+
+def test_the_lowest_mean_loss_is_chosen_and_fitted_to_all_rows(search):
+    sizes = [67, 67, 66]
+    mean = np.average(search.cv_losses_, axis=1, weights=sizes)
+    assert mean.min() == pytest.approx(search.best_loss_)
+    assert mean[search.best_index_, search.n_components_ - 1] == mean.min()
+    chosen = {"beta": search.beta_, "l2_regularization": search.l2_regularization_}
+    assert chosen == search.candidates_[search.best_index_]
+    alone = GBMAPRegressor(search.n_components_, random_state=0, **chosen).fit(X, y)
+    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+    np.testing.assert_array_equal(search.transform(X), alone.transform(X))
+
+
+def test_one_standard_error_gives_no_more_learners_at_a_loss_within_it(search):
+    simple = GBMAPRegressorCV(
+        8, betas=[2.0, 10.0], l2_regularizations=[1e-3, 0.1], cv=3, one_standard_error=True, random_state=0
+    ).fit(X, y)
+    np.testing.assert_array_equal(simple.cv_losses_, search.cv_losses_)
+    assert simple.n_components_ < search.n_components_
+    fold_losses = search.cv_losses_[search.best_index_, :, search.n_components_ - 1]
+    assert simple.best_loss_ <= search.best_loss_ + fold_losses.std(ddof=1)
+
+
+def test_it_does_not_overfit_where_the_defaults_do():
+    data, target = load_diabetes(return_X_y=True)
+    chosen = cross_val_score(GBMAPRegressorCV(10, cv=3, random_state=0), data, target, cv=3).mean()
+    default = cross_val_score(GBMAPRegressor(random_state=0), data, target, cv=3).mean()
+    assert chosen > 0.4 > default
+
+
+def test_a_fold_whose_learners_no_longer_help_ends_early():
+    noise = np.random.default_rng(0).normal(size=len(X))
+    search = GBMAPRegressorCV(40, betas=[5.0], l2_regularizations=[1e-3], cv=2, random_state=0).fit(X, noise)
+    assert (search.cv_losses_[0, :, -1] == search.cv_losses_[0, :, 30]).all()
+    assert search.n_components_ < 10
+
+
+def test_processes_give_the_same_choice_to_the_bit(search):
+    settings = search.get_params(deep=False) | {"n_jobs": 2}
+    np.testing.assert_array_equal(GBMAPRegressorCV(**settings).fit(X, y).cv_losses_, search.cv_losses_)
+
+
+def test_classes_are_chosen_for_by_their_loss(tmp_path):
+    data, target = load_breast_cancer(return_X_y=True, as_frame=True)
+    names = np.array(["malignant", "benign"])[target]
+    search = GBMAPClassifierCV(
+        4, estimator=GBMAPClassifier(max_iter=200), cv=3, betas=[5.0], random_state=0
+    ).fit(data, names)
+    assert search.classes_.tolist() == ["benign", "malignant"]
+    assert search.best_estimator_.max_iter == 200
+    assert search.score(data, names) > 0.97
+    assert search.predict_proba(data).shape == (len(data), 2)
+    assert search.feature_names_in_.tolist() == data.columns.tolist()
+    assert explain(search, data).coefficients.shape == data.shape
+    gbmap.save(search, tmp_path / "search.gbmap")
+    loaded = gbmap.load(tmp_path / "search.gbmap")
+    np.testing.assert_array_equal(loaded.predict_proba(data), search.predict_proba(data))
+    np.testing.assert_array_equal(loaded.cv_losses_, search.cv_losses_)
+
+
+def test_hinge_has_no_probabilities():
+    assert not hasattr(GBMAPClassifierCV(estimator=GBMAPClassifier(loss="hinge")), "predict_proba")
+
+
+def test_weights_count():
+    weight = np.where(X[:, 0] > 0.5, 1.0, 0.0)
+    settings = {"betas": [5.0], "l2_regularizations": [0.1], "cv": 2, "random_state": 0}
+    search = GBMAPRegressorCV(3, **settings).fit(X, y, weight)
+    alone = GBMAPRegressor(search.n_components_, l2_regularization=0.1, random_state=0).fit(X, y, weight)
+    np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+
+
+def test_several_targets_and_pipelines_work():
+    targets = np.column_stack([y, X[:, 0]])
+    search = GBMAPRegressorCV(2, betas=[5.0], l2_regularizations=[0.1], cv=2, random_state=0)
+    assert make_pipeline(StandardScaler(), search).fit(X, targets).predict(X).shape == (200, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"betas": []}, ValueError, "betas must hold at least one number"),
+        ({"betas": [0.0]}, ValueError, "betas must hold positive finite numbers, got 0.0"),
+        ({"l2_regularizations": [-1.0]}, ValueError, "l2_regularizations must hold non-negative finite"),
+        ({"betas": ["a"]}, ValueError, "betas must hold positive finite numbers, got 'a'"),
+        ({"estimator": GBMAPClassifier()}, TypeError, "estimator must be a GBMAPRegressor or None"),
+        ({"n_components": 0}, ValueError, "n_components"),
+    ],
+)
+def test_what_cannot_be_searched_is_named(settings, error, message):
+    with pytest.raises(error, match=message):
+        GBMAPRegressorCV(**settings).fit(X, y)
+
+
+def test_an_unfitted_search_has_no_results():
+    search = GBMAPRegressorCV()
+    for name in ("ensemble_", "n_features_in_", "feature_importances_"):
+        assert not hasattr(search, name)
