@@ -61,6 +61,13 @@ def native(array: Any, name: str) -> Any:
     return None
 
 
+def product(first: Any, second: Any) -> Any:
+    """Return a matrix product in the full precision of its type, which JAX does not take by itself."""
+    if library_of(first) in JAX:
+        return namespace(first).matmul(first, second, precision="highest")
+    return first @ second
+
+
 def beside(array: Array, other: Any, dtype: Any = None) -> Any:
     """Return a NumPy array as one of another's library, on its device, and of its type unless told."""
     if not is_foreign(other):

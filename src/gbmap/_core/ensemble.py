@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.activation import secant, sigmoid, softplus
-from gbmap._core.arrays import beside, namespace, wide
+from gbmap._core.arrays import beside, namespace, product, wide
 from gbmap._core.units import Units
 
 Array = NDArray[Any]
@@ -130,7 +130,7 @@ class Ensemble:
         if self.center.any() and not scipy.sparse.issparse(X):
             X = X - beside(self.center, X, dtype)
             offsets = offsets + self.weights @ self.center
-        z: Array = xp.astype(X @ weights, wide(X)) + beside(offsets, X, wide(X))
+        z: Array = xp.astype(product(X, weights), wide(X)) + beside(offsets, X, wide(X))
         return z
 
     def _fits_float32(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
-from gbmap._core.arrays import namespace, wide
+from gbmap._core.arrays import namespace, product, wide
 from gbmap._core.losses import Loss
 from gbmap._core.units import Units
 
@@ -48,14 +48,14 @@ class Objective:
         """
         xp = namespace(X)
         a, w, c = theta[0], theta[1:-1], theta[-1]
-        z = X @ w + c
+        z = product(X, w) + c
         f = F + a + sign * self.activation.value(z)
         value, along_f = self.loss.value(y, f), self.loss.gradient(y, f)
         if weight is not None:
             value, along_f = value * weight, along_f * weight
         along_z = along_f * sign * self.activation.slope(z)
         value, along_a, along_c = (xp.sum(each, dtype=wide(X)) for each in (value, along_f, along_z))
-        along_w = xp.astype(along_z @ X, wide(X))
+        along_w = xp.astype(product(along_z, X), wide(X))
         sums: Array = xp.concat([xp.stack([value, along_a]), along_w, xp.reshape(along_c, (1,))])
         return sums
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
-from gbmap._core.arrays import JAX, beside, library_of, namespace, to_numpy, wide
+from gbmap._core.arrays import JAX, beside, library_of, namespace, product, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
@@ -207,7 +207,7 @@ class DeviceRows:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
         xp = self._xp
         X = (self.X - beside(self.units.mean, self.X)) * beside(self.units.inverse_scale, self.X)
-        z = X @ beside(theta[1:-1], X) + float(theta[-1])
+        z = product(X, beside(theta[1:-1], X)) + float(theta[-1])
         f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
         curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
         curvature = curvature if self.weight is None else curvature * self.weight
@@ -215,10 +215,10 @@ class DeviceRows:
         J = xp.concat([xp.ones_like(z)[:, None], along_z[:, None] * X, along_z[:, None]], axis=1)
         own, shared = objective.ridge_curvature(self.units.inverse_scale != 0)
         if self.n_columns <= FULL_MATRIX_COLUMNS:
-            matrix: Array = to_numpy(J.T @ (curvature[:, None] * J)).astype(np.float64)
+            matrix: Array = to_numpy(product(J.T, curvature[:, None] * J)).astype(np.float64)
             matrix += 2 * objective.ridge * (np.diag(own) + np.outer(shared, shared))
             return matrix
-        diagonal: Array = to_numpy(curvature @ (J * J)).astype(np.float64)
+        diagonal: Array = to_numpy(product(curvature, J * J)).astype(np.float64)
         diagonal += 2 * objective.ridge * (own + shared**2)
         return diagonal
 
