@@ -6,14 +6,14 @@ from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegre
 
 ESTIMATORS = [
     GBMAPRegressor(),
-    GBMAPRegressor(loss="huber"),
-    GBMAPRegressor(loss="quantile"),
-    GBMAPRegressor(activation="identity"),
-    GBMAPRegressor(refine=False, standardize=False),
+    GBMAPRegressor(5, loss="huber"),
+    GBMAPRegressor(5, loss="quantile"),
+    GBMAPRegressor(5, activation="identity"),
+    GBMAPRegressor(5, standardize=False),
     GBMAPClassifier(),
-    GBMAPClassifier(loss="exponential"),
-    GBMAPClassifier(loss="hinge"),
-    GBMAPClassifier(refine=False, standardize=False),
+    GBMAPClassifier(5, loss="exponential"),
+    GBMAPClassifier(5, loss="hinge"),
+    GBMAPClassifier(5, standardize=False),
     GBMAPRegressorCV(4, betas=[5.0], l2_regularizations=[1e-3], cv=2),
     GBMAPClassifierCV(4, betas=[5.0], l2_regularizations=[1e-3], cv=2),
 ]

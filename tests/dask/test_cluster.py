@@ -101,14 +101,19 @@ def test_killed_worker_changes_no_bit(client, rows, local, contents, at_round):
 
 
 def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, local, at_round):
+    started = []
+
     def interrupt(planned):
-        threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
-        return [*planned, delayed(time.sleep)(1.5)]
+        main = threading.main_thread().ident
+        threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()
+        started.append(time.monotonic())
+        return [*planned, delayed(time.sleep)(3)]
 
     at_round(27, interrupt)
     model = GBMAPRegressor(50, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*rows)
+    assert time.monotonic() - started[0] < 3  # it did not wait for the round to end
     assert tasks_left(client) == 0
     assert 1 <= model.n_components_ < 10
     n_common = min(model.n_components_, 2)

@@ -130,6 +130,29 @@ def test_rows_that_are_not_cut_anew_give_the_same_loss(problem, local, contents)
     assert abs(model.loss_curve_[-1] - local.loss_curve_[-1]) <= 10 * model.tol * local.loss_curve_[0]
 
 
+@pytest.mark.parametrize("recut", [True, False])
+def test_candidates_of_one_round_have_the_local_loss_and_gradient(problem, monkeypatch, recut):
+    X, y = problem
+
+    def evaluate(X):
+        def ask(rows, watched, objective, *rest):
+            found.append(rows.value_and_gradient(objective, 0, thetas, np.array([1.0, -1.0])))
+            raise InterruptedError
+
+        thetas, found = np.random.default_rng(0).normal(size=(2, 6)), []
+        monkeypatch.setattr("gbmap._base.boost", ask)
+        with pytest.raises(InterruptedError):
+            GBMAPRegressor(random_state=0).fit(X, y)
+        return found[0]
+
+    with dask.config.set({"gbmap.recut": recut}):
+        values, gradients = evaluate(da.from_array(X, chunks=(UNEVEN, (4,))))
+    expected_values, expected_gradients = evaluate(X)
+    tolerance = 0 if recut else 1e-6
+    np.testing.assert_allclose(values, expected_values, rtol=tolerance)
+    np.testing.assert_allclose(gradients, expected_gradients, rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("kind", ["dask", "few rows of dask", "numpy"])
 def test_validation_rows_may_be_anywhere(problem, contents, kind):
     X, y = problem
