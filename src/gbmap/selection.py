@@ -195,7 +195,7 @@ class BaseGBMAPCV(
 
         Returns
         -------
-        phi : array of shape (n_samples, n_components_ * n_outputs)
+        phi : array of shape (n_samples, ``n_components_`` * n_outputs)
         """
         return self._fitted().transform(X)
 

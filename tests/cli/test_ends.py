@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from gbmap.cli import main
+from gbmap.tables._text import LONGEST_ROW
 
 
 def only_line(text):
@@ -168,7 +169,8 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(start, folder, tmp_path):
     header, *rows = (folder / "more.csv").read_text().splitlines(keepends=True)
     given = ["predict", folder / "price.gbmap", "-", "-o", tmp_path / "never.csv"]
     process = start(*given, stdin=subprocess.PIPE)
-    process.stdin.write(header + "".join(rows) * 600)  # and more to come: the program waits for it
+    enough = -(-3 * LONGEST_ROW // len("".join(rows)))  # text is read in blocks that hold the longest row
+    process.stdin.write(header + "".join(rows) * enough)  # and more to come: the program waits for it
     process.stdin.flush()
     for _ in range(600):
         if list(tmp_path.iterdir()):  # it has begun to write
