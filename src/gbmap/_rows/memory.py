@@ -19,8 +19,8 @@ from gbmap._rows.threads import ThreadTeam
 
 Array = NDArray[Any]
 
-# Rows embedded at a time. The temporaries of more are given back to the system, and asked for again, at each step
-# by processes with a low MALLOC_TRIM_THRESHOLD_, as Dask's workers are: that takes five times as long.
+# Rows embedded at a time. Processes with a low MALLOC_TRIM_THRESHOLD_, as Dask's workers are, give the
+# temporaries of more back to the system at each step, and ask for them again, which takes five times as long.
 _EMBEDDED_ROWS = 1 << 13
 # Above this width the full matrix takes longer to build than the passes that it saves.
 FULL_MATRIX_COLUMNS = 1000

@@ -188,8 +188,7 @@ def _standard_rows(table: DaskTable, units: Units, team: ThreadTeam, residual: b
     y = table.keep(_standard_targets, columns, units, residual, table.dtype)
     F = table.keep(_starting_scores, columns, residual, table.dtype)
     weight = None if table.weight is None else table.keep(_as_type, [table.weight], table.dtype)
-    table = replace(table, targets=None, score=None, weight=table.weight)
-    return DaskRows(table, y, F, weight, units, team)
+    return DaskRows(replace(table, targets=None, score=None), y, F, weight, units, team)
 
 
 def _as_type(_: Place, array: Array, dtype: np.dtype[Any]) -> Array:

@@ -45,6 +45,8 @@ class DaskTable:
     targets : column of arrays of shape (n_i, K), in float64
     weight : column of arrays of shape (n_i,), or None
     score : column of arrays of shape (n_i, K), or None for f_0 = 0
+    n_eligible : list of int
+        How many rows of each part have a weight; see `weighted`.
     """
 
     layout: Layout
