@@ -44,6 +44,9 @@ CLASSIFICATION_SETS = (
     "higgs-10k-openml-sample",
 )
 REAL_SETS = REGRESSION_SETS + CLASSIFICATION_SETS
+# The paper's synthetic data at their default size, rotated as in its Tables 4 and 5, and not.
+SYNTH_COS = ("synth-cos-r-200000x200-rotated", "synth-cos-c-200000x200-rotated")
+SYNTH_COS_UNROTATED = ("synth-cos-r-200000x200", "synth-cos-c-200000x200")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,12 @@ class Problem:
 
     name: str
     load: Callable[[], Data]
+
+
+def task_of(name: str) -> Task:
+    """What is to be predicted, by the name of the problem."""
+    classes = name in CLASSIFICATION_SETS or name.startswith("synth-cos-c")
+    return "classification" if classes else "regression"
 
 
 def parse_size(text: str) -> Size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
@@ -29,10 +30,21 @@ class Table:
         self.path = path
         self._rows = {_key(row): row for row in read_rows(path)}
 
-    def finished(self, row: Row) -> bool:
-        """Whether a row with this key was measured; a failed or missing one is tried again."""
+    def finished(self, row: Row, **at_least: float) -> bool:
+        """Whether a row with this key was measured; a failed or missing one is tried again.
+
+        So is one whose extra figures are below those that are asked for: it was made with a smaller budget.
+        """
         known = self._rows.get(_key(row))
-        return known is not None and known["status"] == OK
+        if known is None or known["status"] != OK:
+            return False
+        extra = json.loads(known["extra"] or "{}")
+        return all(extra.get(name, 0) >= least for name, least in at_least.items())
+
+    def status(self, row: Row) -> str | None:
+        """How the row with this key ended, if there is one."""
+        known = self._rows.get(_key(row))
+        return None if known is None else known["status"]
 
     def put(self, row: Row) -> None:
         """Store the row and save the file."""

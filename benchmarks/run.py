@@ -1,4 +1,4 @@
-"""Measure: ``python -m benchmarks.run EXPERIMENT``.
+"""Measure: ``python -m benchmarks.run EXPERIMENT``, or ``all`` for all of them one after another.
 
 Rows go to ``benchmarks/results``; what was measured before is not measured again.
 """
@@ -7,23 +7,34 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.experiments import (
+    clusters,
+    costs,
+    device,
     distances,
     drift,
     drift_loss,
+    drift_points,
     explaining,
+    features,
     linearity,
+    local_model,
     memory,
     neighbour_scores,
     neighbours,
+    out_of_core,
     passes,
+    predictors,
     scaling,
+    sets,
     small,
+    sparse,
 )
-from benchmarks.problems import REAL_SETS, parse_size
+from benchmarks.problems import parse_size
 from benchmarks.records import RESULTS
 from benchmarks.runner import Settings
 
@@ -31,17 +42,35 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "scaling": (scaling.run,),
     "small": (small.run,),
     "passes": (passes.run, linearity.run),
-    "memory": (memory.run,),
+    "memory": (memory.run, out_of_core.run),
+    "sparse": (sparse.run,),
     "explaining": (explaining.run,),
     "distances": (distances.run, neighbours.run),
     "neighbours": (neighbour_scores.run,),
     "drift": (drift.run, drift_loss.run),
+    "features": (features.run,),
+    "predictors": (predictors.run,),
+    "sets": (sets.run,),
+    "pictures": (drift_points.run, clusters.run, local_model.run),
+    "costs": (costs.run,),
+    "device": (device.run,),
 }
+ALL = "all"
+# Those whose rows are scores: they need no quiet machine, but splits enough for a spread.
+SCORED = ("drift", "neighbours", "features", "predictors", "pictures")
+KNOWN = tuple({*predictors.PROBLEMS, *features.PROBLEMS, *neighbour_scores.SYNTHETIC, *costs.PROBLEMS})
 HELP = {
+    "sets": "rows and columns of the data sets: the paper's Table 1",
+    "pictures": "points of drift, clusters and a local model: the paper's Figures 2 to 8",
+    "costs": "score against training time and model size, beside the peers",
+    "predictors": "GBMAP, linear models and XGBoost: the first block of the paper's Table 4",
+    "features": "linear models of m coordinates: the paper's Table 5 and Figure 1",
     "scaling": "the paper's runtime table, beside the peers",
+    "device": "fits on a CUDA device, beside the paper's recipe there",
     "small": "m = 20 on the real data sets, beside XGBoost",
     "passes": "one pass against reading X, and how time grows with n, p and m",
-    "memory": "memory beyond X during a fit",
+    "memory": "memory beyond X during a fit; a file larger than memory",
+    "sparse": "text-like sparse rows, beside logistic regression",
     "neighbours": "k-NN in the embedding and in the columns, on the real data sets",
     "distances": "path distances beside embedding distances; exact and approximate neighbours",
     "explaining": "the time to explain rows, beside that to predict them",
@@ -49,28 +78,43 @@ HELP = {
 }
 
 
-def parse(arguments: Sequence[str] | None = None) -> tuple[str, Settings]:
-    """The experiment and its settings from the command line."""
+def parse(arguments: Sequence[str] | None = None) -> dict[str, Settings]:
+    """The experiments to run, and the settings of each, from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     experiments = parser.add_subparsers(dest="experiment", required=True)
+    _add_common(experiments.add_parser(ALL, help="every experiment, one after another"))
     for name in EXPERIMENTS:
         _add_options(experiments.add_parser(name, help=HELP[name], description=HELP[name]), name)
     options: dict[str, Any] = vars(parser.parse_args(arguments))
     experiment = str(options.pop("experiment"))
     lists = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
-    return experiment, Settings(**(options | lists))
+    settings = Settings(**(options | lists))
+    if experiment != ALL:
+        return {experiment: settings}
+    return {name: replace(settings, repeats=_repeats(name)) for name in EXPERIMENTS}
+
+
+def _repeats(experiment: str) -> int:
+    return 5 if experiment in SCORED else 3
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller problems")
+    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSV files")
 
 
 def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller problems")
-    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
-    repeats = 5 if experiment in ("drift", "neighbours") else 3
-    parser.add_argument("--repeats", type=int, default=repeats, help="of each kind (default: %(default)s)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSV files")
-    if experiment in ("scaling", "small"):
+    _add_common(parser)
+    parser.add_argument(
+        "--repeats", type=int, default=_repeats(experiment), help="of each kind (default: %(default)s)"
+    )
+    if experiment in ("scaling", "small", "features", "predictors", "costs"):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
-    if experiment in ("small", "drift", "neighbours"):
-        parser.add_argument("--datasets", nargs="+", default=[], choices=REAL_SETS, metavar="NAME")
+    if experiment in ("small", "costs", *SCORED):
+        parser.add_argument("--datasets", nargs="+", default=[], choices=KNOWN, metavar="NAME")
+    if experiment == "predictors":
+        parser.add_argument("--draws", type=int, default=0, help="settings to try; the paper has 100")
     if experiment == "small":
         parser.add_argument("--threads", nargs="+", default=[], type=int, help="numbers of threads")
     if experiment in ("scaling", "passes", "memory"):
@@ -78,10 +122,10 @@ def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one experiment."""
-    experiment, settings = parse(arguments)
-    for run in EXPERIMENTS[experiment]:
-        run(settings)
+    """Run what is asked for."""
+    for experiment, settings in parse(arguments).items():
+        for run in EXPERIMENTS[experiment]:
+            run(settings)
 
 
 if __name__ == "__main__":

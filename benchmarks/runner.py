@@ -7,12 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from benchmarks.data import Data
 from benchmarks.environment import describe, usable_cores
 from benchmarks.methods.base import Method, MissingPeerError, Result
 from benchmarks.problems import Problem, Size
 from benchmarks.records import OK, RESULTS, Row, Table
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+M = TypeVar("M", bound=Named)
 
 
 @dataclass(frozen=True)
@@ -26,13 +35,14 @@ class Settings:
     sizes: tuple[Size, ...] = ()
     datasets: tuple[str, ...] = ()
     threads: tuple[int, ...] = ()
+    draws: int = 0
     results: Path = RESULTS
 
     def table(self, name: str) -> Table:
         """The rows of an experiment."""
         return Table(self.results / f"{name}.csv")
 
-    def choose(self, methods: Iterable[Method], on_request: Iterable[Method] = ()) -> list[Method]:
+    def choose(self, methods: Iterable[M], on_request: Iterable[M] = ()) -> list[M]:
         """The methods to run: all that are not on request, or those named."""
         if not self.only:
             return list(methods)
@@ -104,10 +114,15 @@ def _attempt(method: Method, data: Data | Exception, seed: int, threads: int | N
         if isinstance(data, Exception):
             raise data
         return measured(data, method.fit(data, seed=seed, threads=threads))
-    except MissingPeerError as error:
-        return {"status": f"missing: {error}"}
     except Exception as error:
-        return {"status": f"failed: {type(error).__name__}: {_first_line(error)}"}
+        return {"status": failure(error)}
+
+
+def failure(error: Exception) -> str:
+    """The status of a row whose method is missing or failed."""
+    if isinstance(error, MissingPeerError):
+        return f"missing: {error}"
+    return f"failed: {type(error).__name__}: {_first_line(error)}"
 
 
 def _load(problem: Problem) -> Data | Exception:

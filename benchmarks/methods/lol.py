@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from benchmarks.data import Data
-from benchmarks.methods.base import MissingPeerError, Result, peer_versions, timed
+from benchmarks.data import Data, Split
+from benchmarks.methods.base import Coordinates, MissingPeerError, Result, peer_versions, timed
 
 
 @dataclass(frozen=True)
@@ -20,10 +22,22 @@ class LOL:
     name: str = "lol"
 
     def fit(self, data: Data, *, seed: int, threads: int | None = None) -> Result:
-        try:
-            from lol import LOL as LolP
-        except ImportError as error:
-            raise MissingPeerError("pip install -r benchmarks/requirements.txt") from error
-        model = LolP(n_components=self.m + 1, svd_solver="full", random_state=seed)
+        model = _model(self.m, seed)
         seconds, _ = timed(lambda: model.fit_transform(data.X, data.y))
         return Result(seconds, peer=peer_versions("lolP"))
+
+    def embed(self, split: Split, sizes: Sequence[int], *, seed: int) -> Iterator[Coordinates]:
+        for m in sizes:
+            if m > split.train.X.shape[1]:
+                return
+            model = _model(m, seed)
+            seconds, train = timed(lambda model=model: model.fit_transform(split.train.X, split.train.y))
+            yield Coordinates(m, train, model.transform(split.test.X), seconds, peer_versions("lolP"))
+
+
+def _model(m: int, seed: int) -> Any:
+    try:
+        from lol import LOL as LolP
+    except ImportError as error:
+        raise MissingPeerError("pip install -r benchmarks/requirements.txt") from error
+    return LolP(n_components=m + 1, svd_solver="full", random_state=seed)

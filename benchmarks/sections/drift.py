@@ -15,6 +15,7 @@ from benchmarks.markdown import NOTHING, fixed, number, table
 from benchmarks.paper import DRIFT_AUC
 from benchmarks.problems import CLASSIFICATION_SETS, REAL_SETS, REGRESSION_SETS
 from benchmarks.records import OK, Row
+from benchmarks.scores import Tally
 from benchmarks.verdicts import Target
 
 TITLES = {
@@ -216,6 +217,20 @@ def section(rows: Sequence[Row]) -> str:
             *_noise(scores),
         ]
     )
+
+
+def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
+    """On how many sets with drift the paper's indicator reaches the paper's AUC."""
+    scores, told = Scores.of(rows), []
+    for group in (REGRESSION, CLASSES, CLASSES_BY_SCORE):
+        drifting = [name for name in group.sets if scores.has(name) and scores.drifts(name, group.reading)]
+        within, by_mean = (
+            sum(scores.reaches_paper(name, OURS[0], group.reading, spreads) for name in drifting)
+            for spreads in (2, 0)
+        )
+        title = f"Table 4, drift AUC, {group.title}, sets with drift"
+        told.append((title, Tally(within, by_mean, len(drifting), 0)))
+    return told
 
 
 def _group(scores: Scores, group: Group) -> list[str]:

@@ -1,0 +1,106 @@
+"""What a better score costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any
+
+from benchmarks import methods
+from benchmarks.experiments.costs import PROBLEMS, label
+from benchmarks.markdown import NOTHING, number, table
+from benchmarks.problems import task_of
+from benchmarks.records import Row, median_of
+from benchmarks.scores import Scores
+
+TITLES = {"gbmap": "gbmap", "xgboost": "XGBoost", "mlp": "MLP, one hidden layer", "ivis": "ivis, then linear"}
+MARKERS = dict(zip(TITLES, "osD^"))
+
+INTRODUCTION = """\
+R2, or accuracy for classes, on held-out rows (random 70/30 splits) against the seconds of training and the
+number of parameters, every method with settings as they come: gbmap with 1 to 128 learners, XGBoost with 3 to
+1000 trees of depth 4, a perceptron with one hidden layer of 4 to 256 units (scikit-learn, Adam, stopped
+early), a linear model of 2 to 32 coordinates of ivis. Parameters: p + 3 numbers a learner, two a split and
+one a leaf of a tree, all weights of a network. Nothing is tuned. The table has the best score of each method
+and the least seconds and parameters with which it comes within 0.01 of the best score of all methods."""
+
+HEADER = ["data set", "method", "best score", "at size", "seconds", "parameters"]
+WITHIN = ["seconds within 0.01", "parameters within 0.01"]
+CLOSE = 0.01
+
+
+def section(rows: Sequence[Row]) -> str:
+    """One line per problem and method."""
+    scores = Scores.of(rows)
+    problems = [name for name in PROBLEMS if any(problem == name for problem, _ in scores.found)]
+    lines = [line for name in problems for line in _lines(rows, scores, name)]
+    return "\n\n".join(
+        [
+            "## What a better score costs",
+            INTRODUCTION,
+            table([*HEADER, *WITHIN], lines),
+            "![Score against training time and model size](figures/costs.png)",
+        ]
+    )
+
+
+def _curve(
+    rows: Sequence[Row], scores: Scores, name: str, method: str
+) -> list[tuple[int, float, float, float]]:
+    """Size, median seconds, mean parameters and mean score of every model."""
+    sizes = next(one.sizes for one in methods.COSTS if one.name == method)
+    found = []
+    for size in sizes:
+        score = scores.mean(name, label(method, size))
+        seconds = median_of(rows, "seconds", problem=name, method=label(method, size))
+        if score is not None and seconds is not None:
+            parameters = mean(scores.values(name, label(method, size), "parameters"))
+            found.append((size, seconds, parameters, score))
+    return found
+
+
+def _lines(rows: Sequence[Row], scores: Scores, name: str) -> list[list[str]]:
+    curves = {method: _curve(rows, scores, name, method) for method in TITLES}
+    best = max(one[3] for curve in curves.values() for one in curve)
+    lines = []
+    for method, curve in curves.items():
+        if not curve:
+            trouble = scores.trouble.get((name, label(method, 2)), NOTHING)
+            lines.append([name, TITLES[method], trouble, *[NOTHING] * 5])
+            continue
+        size, seconds, parameters, score = max(curve, key=lambda one: one[3])
+        close = [one for one in curve if one[3] >= best - CLOSE]
+        within = [number(min(one[nth] for one in close)) if close else NOTHING for nth in (1, 2)]
+        cells = [f"{score:.3f}", str(size), number(seconds), number(parameters)]
+        lines.append([name, TITLES[method], *cells, *within])
+    return lines
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Score against seconds, and against parameters."""
+    import matplotlib.pyplot as plt
+
+    scores = Scores.of(rows)
+    problems = [name for name in PROBLEMS if any(problem == name for problem, _ in scores.found)]
+    figure, axes = plt.subplots(
+        2,
+        len(problems),
+        figsize=(max(7.0, 2.6 * len(problems)), 5),
+        layout="constrained",
+        squeeze=False,
+        sharey="col",
+    )
+    for column, name in enumerate(problems):
+        for method, title in TITLES.items():
+            curve = _curve(rows, scores, name, method)
+            for line, nth in enumerate((1, 2)):
+                points = [one[nth] for one in curve], [one[3] for one in curve]
+                axes[line][column].plot(*points, marker=MARKERS[method], markersize=4, label=title)
+        top = max(one[3] for method in TITLES for one in _curve(rows, scores, name, method))
+        axes[0][column].set_title(name, fontsize=9)
+        axes[0][column].set(xscale="log", xlabel="seconds")
+        axes[1][column].set(xscale="log", xlabel="parameters", ylim=(max(0.0, top - 0.45), top + 0.02))
+        axes[0][column].set_ylabel("R2" if task_of(name) == "regression" else "accuracy")
+    handles, texts = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=4, frameon=False)
+    return {"costs": figure}

@@ -1,0 +1,180 @@
+"""Coordinates as features, beside the paper's Table 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.experiments.features import LINEAR, PROBLEMS, label, sizes_of
+from benchmarks.markdown import NOTHING, fixed, table
+from benchmarks.paper import TABLE_5, Spread
+from benchmarks.problems import task_of
+from benchmarks.records import Row
+from benchmarks.scores import Scores, Tally
+from benchmarks.sections.wording import lines_below, verdict
+
+TITLES = {
+    "gbmap": "gbmap",
+    "gbmap-70": "gbmap, 70 %",
+    "gbmap-starts": "gbmap, 5 starts",
+    "pca": "PCA",
+    "ivis": "ivis",
+    "lol": "LOL",
+    "umap": "UMAP, supervised",
+}
+IN_PAPER = ("gbmap", "pca", "ivis", "lol")
+OURS, AS_RUN, STARTS = "gbmap", "gbmap-70", "gbmap-starts"
+PICTURED = ("qm9-10k", "higgs-10k-h2o")
+
+INTRODUCTION = """\
+R2, or accuracy for classes, on held-out rows of a linear model of m coordinates (OLS, or logistic regression
+with C = 100 on standardised coordinates), mean and standard deviation over random half/half splits; a number
+of splits below five stands in brackets. The encoder and the scaler see training rows only. gbmap has lambda =
+1e-3, at most 400 iterations and the logistic loss for classes; beta is the best of 10 draws from U(1, 20) at
+m = 32 by a third of the training rows (of at most 3*10^4 of them). ivis: at most 1000 epochs, an end after 5
+without progress, supervised by the mean absolute error. LOL needs classes, and with PCA at most p
+coordinates. UMAP is supervised and otherwise as it comes; the paper does not have it. Synthetic data are
+rotated. *Linear* reads the columns themselves. The paper's figures stand beside ours, its own spread after
+them; *gbmap, 70 %* learns from 70 % of the rows, as the code behind those figures did, although the text says
+half; *gbmap, 5 starts* has `n_init=5`, on synth-cos."""
+
+WHY = """\
+Why, as far as it is known. The code behind the paper's figures learned from 70 % of the rows, not from half:
+on HIGGS and on superconductor, where more rows help most, that is the difference. The rows of
+higgs-10k-openml-sample are not the paper's; its linear model, too, is below that of higgs-10k-h2o. Where
+gbmap is well above the paper's figures (eeg-eye-state, california with two coordinates) its learners
+converge: in a trial with the quadratic loss and ten iterations a learner, as the paper's code had,
+eeg-eye-state fell to the paper's figures. On HIGGS converged learners begin to fit noise beyond m = 8.
+
+Each repeat draws synth-cos anew, with its direction u. What two coordinates can explain of synth-cos-r is
+about the largest u_j^2, the two sides of one cosine, and that differs by a factor of two from draw to draw;
+the paper has one draw. And every column is a local minimum: from one random start the first learners may take
+a lesser one, and find the largest later. With `n_init=5` they find it at once, at little cost."""
+
+FIGURE = """\
+![Score against the number of coordinates](figures/features.png)
+
+Score against m as in the paper's Figure 1; bars are standard deviations over the splits, the dashed line is
+the linear model of all columns."""
+
+
+def section(rows: Sequence[Row]) -> str:
+    """One line per problem and number of coordinates, and where ours is below the paper's."""
+    scores = Scores.of(rows)
+    problems = [name for name in PROBLEMS if scores.mean(name, LINEAR) is not None]
+    header = ["data set", "m", "linear"]
+    for method, title in TITLES.items():
+        header += [title, "paper"] if method in IN_PAPER else [title]
+    lines = [_line(scores, name, m) for name in problems for m in sizes_of(name, OURS)]
+    return "\n\n".join(
+        [
+            "## Coordinates as features (Table 5, Figure 1)",
+            INTRODUCTION,
+            table([*header, "paper reached"], lines),
+            verdict("cells of gbmap", scores.tally(_cells(PROBLEMS))),
+            *lines_below(scores, _cells(problems)),
+            _explained(scores, problems),
+            WHY,
+            _beside_ivis(scores, problems),
+            FIGURE,
+        ]
+    )
+
+
+def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
+    """How many cells of gbmap reach the paper's, with half of the rows and with 70 %."""
+    scores, cells = Scores.of(rows), _cells(PROBLEMS)
+    as_run = {(name, method.replace(OURS, AS_RUN)): figure for (name, method), figure in cells.items()}
+    return [
+        (title, scores.tally(chosen))
+        for title, chosen in (
+            ("Table 5, features, learning from half of the rows", cells),
+            ("Table 5, features, learning from 70 % as the paper's code did", as_run),
+        )
+    ]
+
+
+def _cells(problems: Sequence[str]) -> dict[tuple[str, str], float]:
+    """The paper's figures for gbmap by problem and method of a row."""
+    return {
+        (name, label(OURS, m)): line.gbmap[0]
+        for name in problems
+        for m, line in TABLE_5[name].items()
+        if line.gbmap is not None
+    }
+
+
+def _explained(scores: Scores, problems: Sequence[str]) -> str:
+    """What becomes of the cells below the paper's with as many training rows as the paper's code had."""
+    told: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+    for (name, method), figure in _cells(problems).items():
+        if scores.reached(name, method, figure) is False:
+            m = int(method.rpartition("m")[2])
+            told[scores.reached(name, label(AS_RUN, m), figure)].append(f"{name} m = {m}")
+    parts = [
+        f"{len(told[True])} are reached",
+        f"{len(told[False])} are not ({', '.join(told[False]) or 'none'})",
+        f"{len(told[None])} are not measured",
+    ]
+    return f"Of these, learning from 70 % of the rows as the paper's code did, {'; '.join(parts)}."
+
+
+def _line(scores: Scores, name: str, m: int) -> list[str]:
+    paper = TABLE_5[name][m]
+    cells = [name, str(m), fixed(scores.mean(name, LINEAR), 3)]
+    for method in TITLES:
+        cells.append(scores.text(name, label(method, m)))
+        if method in IN_PAPER:
+            cells.append(_paper(getattr(paper, method)))
+    figure = paper.gbmap
+    reached = None if figure is None else scores.reached(name, label(OURS, m), figure[0])
+    return [*cells, NOTHING if reached is None else "yes" if reached else "no"]
+
+
+def _paper(figure: Spread) -> str:
+    return NOTHING if figure is None else f"{figure[0]:.2f} ± {figure[1]:.2f}"
+
+
+def _beside_ivis(scores: Scores, problems: Sequence[str]) -> str:
+    """How often gbmap is above ivis, here and in the paper."""
+    ours, papers = [], []
+    for name in problems:
+        for m, line in TABLE_5[name].items():
+            above = scores.above(name, label(OURS, m), label("ivis", m))
+            if above is not None and line.ivis is not None and line.gbmap is not None:
+                ours.append(above)
+                papers.append(line.gbmap[0] > line.ivis[0])
+    return (
+        f"Of the {len(ours)} cells where both have a figure here and in the paper, gbmap is above ivis in "
+        f"{sum(ours)} here and in {sum(papers)} there."
+    )
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Figure 1."""
+    import matplotlib.pyplot as plt
+
+    scores = Scores.of(rows)
+    figure, axes = plt.subplots(1, len(PICTURED), figsize=(9, 3.4), layout="constrained")
+    for ax, name in zip(axes, PICTURED):
+        for marker, (method, title) in zip("oPXsDv^", TITLES.items()):
+            if method not in (AS_RUN, STARTS):
+                _curve(ax, scores, name, method, title, marker)
+        baseline = scores.mean(name, LINEAR)
+        if baseline is not None:
+            ax.axhline(
+                baseline, color="0.4", linestyle="--", linewidth=1, label="linear model of all columns"
+            )
+        ax.set(title=name, xlabel="coordinates m", xticks=sizes_of(name, OURS))
+        ax.set_ylabel("R2" if task_of(name) == "regression" else "accuracy")
+    handles = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels())}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, frameon=False)
+    return {"features": figure}
+
+
+def _curve(ax: Any, scores: Scores, name: str, method: str, title: str, marker: str) -> None:
+    ms = [m for m in sizes_of(name, method) if scores.mean(name, label(method, m)) is not None]
+    if ms:
+        means = [scores.mean(name, label(method, m)) for m in ms]
+        spreads = [scores.spread(name, label(method, m)) for m in ms]
+        ax.errorbar(ms, means, spreads, marker=marker, markersize=4, capsize=2, label=title)

@@ -1,0 +1,164 @@
+"""GBMAP, linear models and XGBoost, beside the first block of the paper's Table 4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.experiments.predictors import FEW_ROWS
+from benchmarks.markdown import NOTHING, fixed, table
+from benchmarks.paper import TABLE_4_PREDICTORS
+from benchmarks.problems import REAL_SETS, SYNTH_COS, SYNTH_COS_UNROTATED
+from benchmarks.records import Row
+from benchmarks.scores import Scores, Tally
+from benchmarks.sections.wording import lines_below, verdict
+from benchmarks.splits import at_paper_split
+
+TITLES = {"gbmap": "gbmap", "linear": "linear", "xgboost": "XGBoost"}
+OURS, LOOSE, TREES = "gbmap", "gbmap-loose", "xgboost"
+SPLIT_SETS = (*REAL_SETS, *SYNTH_COS, *SYNTH_COS_UNROTATED)
+# The paper prints three digits.
+ROUNDING = 0.00051
+
+INTRODUCTION = f"""\
+R2, or accuracy for classes, on held-out rows, mean and standard deviation over random 70/30 splits, beside
+the paper's one split; a number of splits below five stands in brackets. Settings are drawn within the
+paper's Table 2 (gbmap: beta, lambda, the limit of iterations; XGBoost: depth, subsample; logistic
+regression: its penalty) and chosen by five folds of the training rows, of which so many judge as *folds*
+says: fewer where there are more than {FEW_ROWS} rows. gbmap's m from 2 to 150 and XGBoost's number of trees
+from 100 to 2000 need not be drawn: one fit holds the smaller ones, and all are judged. *Draws* is the number
+of other settings tried; the paper tried 100 settings in all, 10 for synth-cos. synth-cos is drawn anew for
+each repeat, and tuned once, on 6*10^4 further rows that belong to no split. *m* and *beta* are medians of
+what was chosen.
+
+*gbmap, loose* is the same with `tol=1e-3`: a learner ends far from its minimum. gbmap converges; the learners
+behind the paper's figures ended when the gradient was below 1e-3, often after ten iterations."""
+
+PAPER_SPLIT = """\
+The paper's figures come from one split, whose seed is known (49). Here is that split; mean and standard
+deviation over repeats that differ in the settings drawn and in the random starts. A figure is reached within
+two standard deviations of the random splits above."""
+
+WHY = """\
+What does not match, and why, as far as it is known:
+
+- *One split.* The paper's figures are of one split, which is easy on the wines and hard on autompg: there its
+  linear and XGBoost figures differ from the means over random splits in the same direction as gbmap's. The
+  next table has that split.
+- *Budget.* gbmap's settings are the best of few draws. On small sets with much noise (wine-red, diabetes,
+  german-credit) what is chosen differs widely from split to split, and a small lambda with a large m costs
+  more there than anything else.
+- *Convergence.* A loose tolerance regularises: it is no loss on some small noisy sets, and a large one where
+  there are many rows to learn from. eeg-eye-state is above the paper's figure for this reason.
+- *Other rows.* higgs-10k-openml-sample is another sample than the paper's; its linear model is below the
+  paper's too."""
+
+FIGURES_HEADER = ["gbmap", "gbmap, loose", "paper", "linear", "paper", "XGBoost", "paper", "reached", "loose"]
+SPLIT_HEADER = ["data set", *FIGURES_HEADER]
+HEADER = ["data set", "draws", "folds", "m", "beta"]
+
+
+def section(rows: Sequence[Row]) -> str:
+    """One line per problem, who is best, and where ours is below the paper's."""
+    scores = Scores.of(rows)
+    problems = [name for name in SPLIT_SETS if any((name, method) in scores.found for method in TITLES)]
+    header = [*HEADER, *FIGURES_HEADER]
+    cells = {(name, OURS): line.gbmap for name, line in TABLE_4_PREDICTORS.items() if name in problems}
+    return "\n\n".join(
+        [
+            "## Regression and classification (Table 4)",
+            INTRODUCTION,
+            table(header, [_line(scores, name) for name in problems]),
+            verdict("cells of gbmap", scores.tally(cells)),
+            *lines_below(scores, cells),
+            _loose(scores, problems),
+            _beside_trees(scores, problems),
+            WHY,
+            *_paper_split(scores),
+        ]
+    )
+
+
+def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
+    """How many cells of gbmap reach the paper's, over splits and on the paper's own."""
+    scores = Scores.of(rows)
+    random = {(name, OURS): line.gbmap for name, line in TABLE_4_PREDICTORS.items()}
+    papers = {(at_paper_split(name), OURS): TABLE_4_PREDICTORS[name].gbmap for name in REAL_SETS}
+    return [
+        ("Table 4, gbmap as a predictor, random splits", scores.tally(random)),
+        ("Table 4, gbmap as a predictor, the paper's split", scores.tally(papers)),
+    ]
+
+
+def _paper_split(scores: Scores) -> list[str]:
+    """The same on the one split that the paper made."""
+    sets = [name for name in REAL_SETS if scores.mean(at_paper_split(name), "linear") is not None]
+    if not sets:
+        return ["*The paper's own split: not measured yet.*"]
+    cells = {(at_paper_split(name), OURS): TABLE_4_PREDICTORS[name].gbmap for name in sets}
+    return [
+        "### The paper's own split",
+        PAPER_SPLIT,
+        _same_split(scores, sets),
+        table(SPLIT_HEADER, [_split_line(scores, name) for name in sets]),
+        verdict("cells of gbmap", scores.tally(cells)),
+        *lines_below(scores, cells),
+        _loose(scores, list(map(at_paper_split, sets))),
+    ]
+
+
+def _same_split(scores: Scores, sets: Sequence[str]) -> str:
+    same = [name for name in sets if _linear_distance(scores, name) <= ROUNDING]
+    return (
+        f"The linear model gives the paper's figure to its last digit on {len(same)} of {len(sets)} sets "
+        f"({', '.join(same) or 'none'}): there the rows and the split are the paper's."
+    )
+
+
+def _linear_distance(scores: Scores, name: str) -> float:
+    here = scores.mean(at_paper_split(name), "linear")
+    assert here is not None
+    return abs(here - TABLE_4_PREDICTORS[name].linear)
+
+
+def _split_line(scores: Scores, name: str) -> list[str]:
+    return [name, *_figures(scores, name, at_paper_split(name))]
+
+
+def _line(scores: Scores, name: str) -> list[str]:
+    chosen = [_median(scores, name, field) for field in ("draws", "folds", "size", "beta")]
+    return [name, *chosen, *_figures(scores, name, name)]
+
+
+def _figures(scores: Scores, name: str, problem: str) -> list[str]:
+    """Ours beside the paper's, and whether they reach it, with a tight and with a loose tolerance."""
+    paper = TABLE_4_PREDICTORS.get(name)
+    cells = [scores.text(problem, OURS)]
+    for method, field in ((LOOSE, "gbmap"), ("linear", "linear"), (TREES, "xgboost")):
+        cells += [scores.text(problem, method), fixed(paper and getattr(paper, field), 3)]
+    for method in (OURS, LOOSE):
+        reached = paper and scores.reached(problem, method, paper.gbmap)
+        cells.append(NOTHING if reached is None else "yes" if reached else "no")
+    return cells
+
+
+def _median(scores: Scores, name: str, field: str) -> str:
+    values = sorted(scores.values(name, OURS, field))
+    return f"{values[len(values) // 2]:.3g}" if values else NOTHING
+
+
+def _loose(scores: Scores, problems: Sequence[str]) -> str:
+    """On how many problems a loose tolerance gives the better score."""
+    above = [scores.above(name, LOOSE, OURS) for name in problems]
+    known = [one for one in above if one is not None]
+    return f"The loose tolerance has the higher mean on {sum(known)} of {len(known)} problems."
+
+
+def _beside_trees(scores: Scores, problems: Sequence[str]) -> str:
+    """On how many problems gbmap is above XGBoost, here and in the paper."""
+    above = {name: scores.above(name, OURS, TREES) for name in problems if name in TABLE_4_PREDICTORS}
+    known = {name: one for name, one in above.items() if one is not None}
+    paper = sum(TABLE_4_PREDICTORS[name].gbmap > TABLE_4_PREDICTORS[name].xgboost for name in known)
+    return (
+        f"gbmap is above XGBoost on {sum(known.values())} of {len(known)} problems here, in the paper on "
+        f"{paper} of them."
+    )
