@@ -4,7 +4,11 @@ BIN := .venv/bin
 STAMPS := .venv/stamps
 SETTINGS := pyproject.toml src/gbmap/__init__.py
 
-.PHONY: demo test docs bench-scaling bench-small bench-passes bench-memory bench-explaining bench-distances bench-neighbours bench-drift bench-report clean
+# Experiments of the benchmarks that need no environment beside gbmap's, and those that run a peer in its own.
+ALONE := sets small passes memory sparse explaining distances neighbours drift predictors pictures
+WITH_IVIS := features costs
+
+.PHONY: demo test docs bench bench-scaling bench-device bench-dask bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
@@ -22,8 +26,19 @@ docs: $(STAMPS)/docs
 bench-scaling: $(STAMPS)/bench $(STAMPS)/bench-jax
 	$(BIN)/python -m benchmarks.run scaling $(ARGS)
 
-bench-small bench-passes bench-memory bench-explaining bench-distances bench-neighbours bench-drift: bench-%: $(STAMPS)/bench
+# A quick form of all of them, and the report.
+bench: $(STAMPS)/bench $(STAMPS)/bench-jax $(STAMPS)/bench-ivis
+	$(BIN)/python -m benchmarks.run all --quick $(ARGS)
+	$(BIN)/python -m benchmarks.report
+
+$(ALONE:%=bench-%) bench-device: bench-%: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.run $* $(ARGS)
+
+$(WITH_IVIS:%=bench-%): bench-%: $(STAMPS)/bench $(STAMPS)/bench-ivis
+	$(BIN)/python -m benchmarks.run $* $(ARGS)
+
+bench-dask: $(STAMPS)/bench
+	$(BIN)/python -m benchmarks.dask_rounds
 
 bench-report: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.report
@@ -52,7 +67,7 @@ $(STAMPS)/browser: | $(STAMPS)/python
 	touch $@
 
 $(STAMPS)/bench: $(SETTINGS) benchmarks/requirements.txt | $(STAMPS)/python
-	$(BIN)/pip install --quiet --editable ".[data]" -r benchmarks/requirements.txt
+	$(BIN)/pip install --quiet --editable ".[dask,data]" -r benchmarks/requirements.txt
 	touch $@
 
 # The peers of the paper's recipe need an environment of their own.
@@ -61,5 +76,10 @@ $(STAMPS)/bench-jax: benchmarks/methods/requirements-jax.txt | $(STAMPS)/python
 	.venv-bench-jax/bin/pip install --quiet -r benchmarks/methods/requirements-jax.txt
 	touch $@
 
+$(STAMPS)/bench-ivis: benchmarks/methods/requirements-ivis.txt | $(STAMPS)/python
+	$(PYTHON) -m venv .venv-bench-ivis
+	.venv-bench-ivis/bin/pip install --quiet -r benchmarks/methods/requirements-ivis.txt
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench-jax .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench-jax .venv-bench-ivis build docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -48,8 +48,9 @@ eeg-eye-state fell to the paper's figures. On HIGGS converged learners begin to 
 
 Each repeat draws synth-cos anew, with its direction u. What two coordinates can explain of synth-cos-r is
 about the largest u_j^2, the two sides of one cosine, and that differs by a factor of two from draw to draw;
-the paper has one draw. And every column is a local minimum: from one random start the first learners may take
-a lesser one, and find the largest later. With `n_init=5` they find it at once, at little cost."""
+the paper has one draw. And every column is a local minimum: from random starts the first learners may take a
+lesser one, and find the largest later; the column with five starts says how much more of them help. The gap
+to the paper's figures on synth-cos is not settled by this."""
 
 FIGURE = """\
 ![Score against the number of coordinates](figures/features.png)
