@@ -169,9 +169,10 @@ def test_a_report_is_a_page_and_its_numbers(run, folder, tmp_path):
     given = ["report", folder / "houses.csv", "-t", "price", "--drop", "class", "-m", 3, "--max-rows", 100]
     ended = run(*given, "--new", folder / "far.csv", "-o", page, "--json-out", numbers)
     assert ended.code == 0, ended.err
+    assert "Drift found: the mean prediction of the new rows has moved." in ended.out
     assert f"Wrote {page}." in ended.out
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
-    assert json.loads(numbers.read_text())
+    assert json.loads(numbers.read_text())["fitted"]["target"] == "price"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "page.json"]
 
 

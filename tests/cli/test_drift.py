@@ -31,6 +31,28 @@ def test_drift_ends_with_1_and_names_the_column_and_the_loss_to_expect(run, fold
     assert assessment["mean_loss"] > 0  # the target is in the table
 
 
+def test_of_many_classes_those_that_moved_most_surely_are_told(run, folder, tmp_path):
+    rows = pd.read_csv(folder / "houses.csv")[["size", "noise"]]
+    rows["kind"] = "kind " + pd.qcut(rows["size"], 8, labels=False).astype(str)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows[rows["kind"] == "kind 7"].to_csv(tmp_path / "large.csv", index=False)
+    model = tmp_path / "kinds.gbmap"
+    run("fit", tmp_path / "rows.csv", "-t", "kind", "-o", model, "-m", 3, "--beta", 5, "--l2", 0.01)
+    ended = run("drift", model, tmp_path / "large.csv")
+    p_values = [float(p) for p in re.findall(r"The mean prediction of kind .*p = (\S+)\.", ended.out)]
+    assert ended.code == 1
+    assert len(p_values) == 5
+    assert p_values == sorted(p_values)
+    assert "... and 3 more, with no smaller p; --json has them all." in ended.out
+
+
+def test_the_change_of_a_date_is_told_in_dates(run, folder):
+    columns = json.loads(run("drift", folder / "price.gbmap", folder / "far.csv", "--json").out)["columns"]
+    change = {each["column"]: each["change"] for each in columns}
+    assert re.fullmatch(r"mean 202[45]-\d\d-\d\d -> 202[45]-\d\d-\d\d", change["sold (days)"])
+    assert re.fullmatch(r"mean \d+(\.\d+)? -> \d+(\.\d+)?", change["sold (day of year)"])
+
+
 def test_a_column_that_does_not_matter_is_no_drift(run, folder, tmp_path):
     frame = pd.read_csv(folder / "more.csv")
     frame["noise"] += 2

@@ -1,5 +1,7 @@
 """Where two models differ: known half-spaces are found, whatever form the models come in."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -336,7 +338,10 @@ def test_the_bars_name_whole_half_spaces_and_what_they_cover():
     np.testing.assert_array_equal(display.values, found.mean_difference[shown])
     for label, words in zip(display.ax_.get_yticklabels(), found.half_spaces[shown]):
         assert " ".join(label.get_text().split()).startswith(words)
-        assert label.get_text().endswith("of\N{NO-BREAK SPACE}rows)")
+        assert label.get_text().endswith("of rows)")
+    display.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
+    assert all(above.y0 >= below.y1 for above, below in pairwise(boxes))
 
 
 def test_the_frame_has_a_row_for_each_half_space():

@@ -1,6 +1,7 @@
 """What a report holds: the numbers of scikit-learn and gbmap.inspection, for every kind of model and data."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -202,7 +203,9 @@ def test_a_model_that_follows_noise_is_told_of():
 def classes(n):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40 * n, 4))
-    return X, np.argmax(X @ rng.normal(size=(4, n)), axis=1)
+    y = np.argmax(X @ rng.normal(size=(4, n)), axis=1)
+    y[:n] = np.arange(n)  # each class at least once
+    return X, y
 
 
 def test_classes_have_scores_probabilities_and_a_choice_of_outputs():
@@ -256,7 +259,7 @@ CASES = {
     "a search": (grid(), *small(60, 3)),
     "two classes": (GBMAPClassifier(2, random_state=0), *classes(2)),
     "five classes": (GBMAPClassifier(2, random_state=0), *classes(5)),
-    "fifteen classes": (GBMAPClassifier(1, random_state=0), *classes(15)),
+    "fifteen classes": (GBMAPClassifier(2, random_state=0), *classes(15)),
     "classes on top of a model": (GBMAPClassifier(1, init=LogisticRegression(), random_state=0), *classes(3)),
     "no probabilities": (GBMAPClassifier(2, loss="hinge", random_state=0), *classes(3)),
     "sparse": (GBMAPRegressor(2, random_state=0), scipy.sparse.csr_array(small(60, 3)[0]), small(60, 3)[1]),
@@ -274,7 +277,9 @@ def test_every_kind_of_model_and_table_has_a_report(case):
     assert_scores_add_up(contents)
     assert len(contents["outputs"]) <= 12
     assert len(contents["map"]["labels"]) == sum(contents["map"]["n_shown"])
-    assert "</html>" in made.to_html()
+    page = made.to_html()
+    assert "</html>" in page
+    assert not re.search(r"[a-z]\.(Scores|The) ", page)  # sentences side by side
 
 
 def test_missing_values_and_categories_are_kept_as_such():

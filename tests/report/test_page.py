@@ -198,6 +198,11 @@ def test_hostile_names_stay_text(page, class_page):
     assert "49" not in page.text_content("#legend .levels bdi:has-text('🦄')")
 
 
+def test_a_name_of_two_lines_takes_one_beside_a_bar(page):
+    script = "id => echarts.getInstanceByDom(document.getElementById(id)).getOption().yAxis[0].data"
+    assert "🦄 & <!-- {{ 7 * 7 }}" in page.evaluate(script, "importance-chart")
+
+
 def values_of(page, name):
     return page.eval_on_selector_all(f"#{name} option", "options => options.map((option) => option.value)")
 

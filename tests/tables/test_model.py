@@ -170,6 +170,17 @@ def test_what_is_left_open_is_chosen_by_cross_validation_of_the_fitted_rows():
     assert gbmap_step.n_components == max(search.n_components_, 2)
 
 
+def test_of_many_classes_the_ridge_is_chosen_by_one_split():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=240), "z": rng.normal(size=240)})
+    table["kind"] = pd.cut(table["x"], 8, labels=list("abcdefgh")).astype(str)
+    table = table[table["kind"].map(table["kind"].value_counts()) >= 5]
+    gbmap_step = TableModel("kind", n_components=2, reference_rows=0).fit(table).pipeline_[-1]
+    assert len(gbmap_step.classes_) > 5
+    assert gbmap_step.beta == 5.0
+    assert gbmap_step.l2_regularization in (1e-3, 3e-2, 1.0)
+
+
 def test_few_rows_are_fitted_with_the_defaults():
     gbmap_step = TableModel("y", reference_rows=0).fit(TABLE[:60], drop=["level"]).pipeline_[-1]
     assert (gbmap_step.n_components, gbmap_step.beta, gbmap_step.l2_regularization) == (20, 5.0, 1e-3)

@@ -126,8 +126,8 @@ DAMAGED = {
     "names twice": (b"a,b,a\n1,2,3\n", "has more than one column 'a'; give each a name of its own"),
     "no name": (b",a\n0,1\n", r"has no name for column 1 of 2; .* to_csv\(index=False\)"),
     "a blank name": (b"a, \n0,1\n", "has no name for column 2 of 2"),
-    "a short row": (b"a,b\n1,2\n\n3\n", "',' cuts row 2 into 1, but the header into 2: '3'"),
-    "a long row": (b"a,b\n1,2\n3,4,5\n", "',' cuts row 2 into 3, but the header into 2: '3,4,5'"),
+    "a short row": (b"a,b\n1,2\n\n3\n", "',' cuts row 2 into 1 cells, but the header into 2: '3'"),
+    "a long row": (b"a,b\n1,2\n3,4,5\n", "',' cuts row 2 into 3 cells, but the header into 2: '3,4,5'"),
     "a short row far down": (b"a,b\n" + FAR + b"3\n", "cuts row 1,200,001 into 1"),
     "an open quote": (b'a,b\n"1,2\n3,4\n', "',' cuts row 1 into 1"),
     "an open quote for long": (
@@ -143,6 +143,8 @@ DAMAGED = {
     "cut gzip": (gzip.compress(b"a,b\n1,2\n")[:-5], "is a compressed file that is damaged"),
     "bad gzip": (b"\x1f\x8b\x08\x00" + b"x" * 50, "is a compressed file that is damaged|cannot be read"),
     "cut Parquet": ((CORPUS / "typed.parquet").read_bytes()[:-9], "cannot be read as a Parquet file"),
+    "a workbook": (b"PK\x03\x04\x14\x00", "is a workbook or an archive; save the table in it as CSV"),
+    "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook"),
     "magic alone": (b"PAR1", "cannot be read as a Parquet file"),
 }
 

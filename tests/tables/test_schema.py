@@ -162,6 +162,15 @@ DROPPED = {
     "empty text": (cycle("", "NA", "?"), "empty"),
     "identifiers": ([f"id-{k}" for k in range(N)], "an identifier: it differs in every row"),
     "remarks": ([f"remark {k // 2}" for k in range(N)], "free text: hardly any of its values occurs often"),
+    "dates in another writing": (
+        [f"{k % 28 + 1}.{k % 12 + 1}.2024" for k in range(N)],
+        "it looks like dates, which are read if written as 2026-03-01",
+    ),
+    "dates of a month first": (
+        [f"0{k % 9 + 1}/{k % 28 + 1}/24 08:00" for k in range(N)],
+        "it looks like dates",
+    ),
+    "addresses": ([f"10.1.20.{k}" for k in range(N)], "an identifier"),
     "a running number": (rng.permutation(N) - 50, "a running number, from -50 to 149"),
     "lists": ([[1, 2]] * N, "values of type list<.*> are neither numbers, text nor dates"),
     "spans of time": (pd.to_timedelta(np.arange(N), unit="h"), "values of type duration"),
@@ -303,6 +312,11 @@ def test_rows_without_a_target_are_left_out_and_counted():
 
 WRONG = {
     "no target": (frame_of(NOISE), {"target": "z"}, r"has no column 'z' \(target\); it has 'x', 'y'"),
+    "nearly a column": (
+        pd.DataFrame({f"c{k}": NOISE for k in range(20)} | {"price": NOISE}),
+        {"target": "prise"},
+        r"has no column 'prise' \(target\); it has 'price', 'c0', .* and 11 more\.",
+    ),
     "no such column": (frame_of(NOISE), {"drop": ["q"]}, r"has no column 'q' \(drop\)"),
     "no such category": (frame_of(NOISE), {"category": ["q"]}, r"has no column 'q' \(category\)"),
     "no such feature": (frame_of(NOISE), {"columns": ["q"]}, r"has no column 'q' \(columns\)"),

@@ -79,7 +79,7 @@ def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, A
     subject = Subject.of(model.pipeline_)
     shifts = contributions.reshape(len(contributions), -1)
     shift = np.take_along_axis(shifts, np.abs(shifts).argmax(axis=1)[:, None], axis=1)[:, 0]
-    in_alarms, words = _in_alarms(model, features), _words(subject, features)
+    in_alarms, words = _in_alarms(model, features), _words(subject, features, _days(model.schema_))
     found = [
         {
             "column": str(name),
@@ -101,7 +101,13 @@ def _in_alarms(model: Any, features: Any) -> Array | None:
     return shares
 
 
-def _words(subject: Subject, features: Any) -> list[str]:
+def _days(schema: Any) -> set[str]:
+    """Return the features that count days since 1970."""
+    dates = (column for column in schema.used if column.kind == "date")
+    return {name for column in dates for name, part in zip(column.features, column.parts) if part == "days"}
+
+
+def _words(subject: Subject, features: Any, days: set[str]) -> list[str]:
     """Return for each column what has changed most between the training rows and these."""
     columns, before = subject.columns, subject.model.mean_
     after = np.asarray(subject.read(features).mean(axis=0)).reshape(-1)
@@ -115,8 +121,15 @@ def _words(subject: Subject, features: Any) -> list[str]:
         most = inputs[np.argmax(size[inputs])]
         was, now = ((mean[most] - columns.offset[most]) / columns.slope[most] for mean in (before, after))
         if columns.kind[most] == "number":
-            words.append(f"mean {was:.4g} -> {now:.4g}")
+            is_day = subject.feature_names[column] in days
+            words.append(
+                "mean " + " -> ".join(_date(mean) if is_day else f"{mean:.4g}" for mean in (was, now))
+            )
         else:
             name = "missing" if columns.kind[most] == "missing" else str(columns.level[most])
             words.append(f"{name} {100 * was:.3g} % -> {100 * now:.3g} %")
     return words
+
+
+def _date(days: float) -> str:
+    return str(np.datetime64(round(days), "D"))

@@ -58,7 +58,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
             f"{number(each['largest'])}; faithfulness {number(each['faithfulness'])} "
             f"({number(each['held_out_faithfulness'])} on rows held out)"
         )
-    page.heading("Where")
+    page.heading("Parts that raise (+) or lower (-) it, and its mean on the rows of each")
     several = len(document["outputs"]) > 1
     page.table(
         [*(["output"] if several else []), "", "rows", "mean", "explained", "where"],

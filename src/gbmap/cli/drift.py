@@ -15,6 +15,7 @@ from gbmap.cli._screen import Page, Screen
 from gbmap.cli._text import number, share
 
 _SHOWN_COLUMNS = 10
+_SHOWN_CLASSES = 5
 
 
 def drift(
@@ -112,11 +113,14 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     if document["rows"] > found["n_rows"]:
         page.line(f"Tested on a random sample of {found['n_rows']:,} of {document['rows']:,} rows.")
     page.line()
-    for name, shift, error, tolerated, p_value in _shifts(found):
+    shifts = _shifts(found)
+    for name, shift, error, tolerated, p_value in shifts[:_SHOWN_CLASSES]:
         page.line(
             f"The mean prediction{name} moved by {shift:+.4g} (standard error {error:.2g}); {tolerated:.4g} "
             f"is tolerated, p = {p_value:.2g}."
         )
+    if len(shifts) > _SHOWN_CLASSES:
+        page.line(f"... and {len(shifts) - _SHOWN_CLASSES} more, with no smaller p; --json has them all.")
     page.line(
         f"{share(more['share'])} of {number(found['n_rows'])} rows raise the alarm; "
         f"{share(more['expected_share'])} do without drift, {share(more['tolerated_share'])} are tolerated, "
@@ -139,6 +143,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
 def _shifts(found: dict[str, Any]) -> list[tuple[str, float, float, float, float]]:
     """Return the name of each output, its shift, standard error and tolerated shift, and the p-value.
 
+    Of several, the one of the smallest p-value comes first.
     Each of several outputs has its chance of a false alarm, which its p-value is made to allow for.
     """
     numbers = [found[name] for name in ("shift", "standard_error", "delta", "p_value")]
@@ -147,7 +152,8 @@ def _shifts(found: dict[str, Any]) -> list[tuple[str, float, float, float, float
     shifts, errors, tolerated, p_values = numbers
     names = [f" of {name}" for name in found["output_names"]]
     adjusted = [min(1.0, len(names) * p_value) for p_value in p_values]
-    return list(zip(names, shifts, errors, tolerated, adjusted))
+    found_for = zip(names, shifts, errors, tolerated, adjusted, p_values)
+    return [each[:5] for each in sorted(found_for, key=lambda each: each[5])]
 
 
 def _show_loss(page: Page, found: dict[str, Any]) -> None:

@@ -31,6 +31,11 @@ from gbmap.cli._screen import Page, Progress, Screen
 from gbmap.cli._summary import of_schema, show_scores, show_task
 
 _NEW_ROWS = 100_000  # of the second table, beyond which a random sample is looked at
+_VERDICTS = {
+    "none": "No drift found in the new rows.",
+    "unusual": "Unusual rows found: more of the new ones raise the alarm than expected.",
+    "shifted": "Drift found: the mean prediction of the new rows has moved.",
+}
 
 
 def report(
@@ -102,7 +107,9 @@ def report(
         if json_out is not None:
             with replacing(json_out) as path:
                 page.to_json(path)
-    screen.result({"page": str(out), **of_schema(model.schema_), "scores": model.scores_}, _show)
+    drift = None if new is None else page.to_dict()["drift"]["verdict"]
+    document = {"page": str(out), **of_schema(model.schema_), "scores": model.scores_, "drift": drift}
+    screen.result(document, _show)
 
 
 def _check_files(data: Path, new: Path | None, out: Path, json_out: Path | None) -> None:
@@ -118,6 +125,8 @@ def _check_files(data: Path, new: Path | None, out: Path, json_out: Path | None)
 
 def _page(model: Any, table: Any, new: Path | None, progress: Progress, **options: Any) -> Any:
     """Return the report of a fitted model, with all that it is given to look at."""
+    import pandas as pd
+
     from gbmap.report import make_report
 
     X, y, X_test, y_test = model.split(table)
@@ -126,7 +135,7 @@ def _page(model: Any, table: Any, new: Path | None, progress: Progress, **option
     return make_report(
         model.pipeline_,
         X,
-        y,
+        pd.Series(y, index=X.index, name=model.target),
         X_test=X_test,
         y_test=y_test,
         detector=model.detector_,
@@ -150,4 +159,6 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     page.heading("Scores on rows held out of the fit")
     show_scores(page, document["scores"])
     page.line()
+    if document["drift"] is not None:
+        page.line(_VERDICTS[document["drift"]])
     page.line(f"Wrote {document['page']}.")

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from gbmap._drawing import BarDisplay
-from gbmap._drawing.axes import shorten
+from gbmap._drawing.axes import cut
 from gbmap._subject import Subject
 from gbmap.estimators import GBMAPRegressor
 from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
@@ -26,6 +26,7 @@ Array = NDArray[Any]
 _HELD_OUT = 0.25  # the share of rows for the second measure of faithfulness
 _FEWEST_ROWS = 40  # below, the rows held out would be too few to tell
 _LABEL_LENGTH = 44
+_LABEL_LINES = 6
 
 
 @dataclass(frozen=True)
@@ -178,9 +179,9 @@ class ModelDifference:
         chosen = one_row(of_output[None], 0, output, self.output_names)
         shown = np.flatnonzero(chosen & (self.coverage > 0))
         names = [_label(self.half_spaces[j], self.coverage[j]) for j in shown]
-        display = BarDisplay(self.mean_difference[shown], names, "mean of second - first inside").plot(ax=ax)
+        values = self.mean_difference[shown]
         # Half-spaces are longer than names of columns, and lose their sense when cut.
-        display.ax_.set_yticks(range(len(names)), names, fontsize="small")
+        display = BarDisplay(values, names, "mean of second - first inside", lines=_LABEL_LINES).plot(ax=ax)
         if not names:
             display.ax_.set_title("no half-space holds any rows")
         return display
@@ -334,7 +335,7 @@ def model_difference(
 
 def _label(words: str, coverage: float) -> str:
     """Return a half-space with its share of the rows, in lines that end between terms."""
-    terms = re.sub(r" (?![-+] )", "\N{NO-BREAK SPACE}", shorten(words, 200))
+    terms = re.sub(r" (?![-+] )", "\N{NO-BREAK SPACE}", cut(words, 200))
     share = f"({coverage:.0%} of rows)".replace(" ", "\N{NO-BREAK SPACE}")
     return textwrap.fill(f"{terms} {share}", _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
 

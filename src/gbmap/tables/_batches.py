@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbmap.tables._packages import require
-from gbmap.tables.errors import TableError, listed, shown
+from gbmap.tables.errors import TableError, listed, listed_near, shown
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ def need(names: Sequence[str], known: Sequence[str], label: str) -> None:
     """Raise an error unless all of these columns are among those known."""
     found = set(known)
     if absent := [name for name in names if name not in found]:
+        has = listed_near(known, absent[0])
         columns = "column" if len(absent) == 1 else "columns"
-        raise TableError(f"{label} lacks the {columns} {listed(absent)}; it has {listed(known)}.")
+        raise TableError(f"{label} lacks the {columns} {listed(absent)}; it has {has}.")
 
 
 def check_names(names: Sequence[str], label: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ NUMBERS_COUNTED = 1_000  # while all values are numbers
 # A column with so large a share of numbers (or dates), but not all, is taken for one with mistakes in it.
 _MOSTLY = 0.99
 _LEAST_COVERAGE = 0.1
+_OTHER_DATE = re.compile(r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./])\d{1,2}\4\d{1,2})(?=[ T]|$)")
+_DATES_LOOKED_AT = 100
 
 
 def least_frequency(n_rows: int) -> int:
@@ -164,6 +168,11 @@ class Watch:
         of_kind = {"number": self._number, "date": self._date, "text": self._category}
         return of_kind[self.kind]()
 
+    @property
+    def _looks_like_dates(self) -> bool:
+        """Whether the texts are dates in another way of writing, of which day and month cannot be told."""
+        return all(_OTHER_DATE.match(level) for level in islice(self.levels, _DATES_LOOKED_AT))
+
     def _dropped(self, reason: str) -> Column:
         return Column(self.name, "dropped", reason, self.n_missing)
 
@@ -183,6 +192,8 @@ class Watch:
         frequent = {level: n for level, n in self.levels.most_common(MOST_LEVELS) if n >= least}
         is_covered = sum(frequent.values()) >= _LEAST_COVERAGE * self.n_present
         if not frequent or not (is_covered or forced):
+            if self._looks_like_dates:
+                return self._dropped("it looks like dates, which are read if written as 2026-03-01")
             if max(self.levels.values()) == 1:
                 return self._dropped("an identifier: it differs in every row")
             return self._dropped("free text: hardly any of its values occurs often")

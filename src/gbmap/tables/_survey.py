@@ -8,7 +8,7 @@ from typing import Any
 from gbmap.tables._inference import Watch
 from gbmap.tables._progress import Progress
 from gbmap.tables._targets import guess_task
-from gbmap.tables.errors import TableError, listed, shown
+from gbmap.tables.errors import TableError, listed, listed_near, shown
 from gbmap.tables.reading import batches_of, label_of, names_of
 from gbmap.tables.schema import Schema
 
@@ -53,7 +53,8 @@ def survey(
 def _check_asked(label: str, names: list[str], asked: dict[str, Iterable[str]]) -> None:
     for argument, given in asked.items():
         if unknown := [name for name in given if name not in names]:
-            raise TableError(f"{label} has no column {listed(unknown)} ({argument}); it has {listed(names)}.")
+            has = listed_near(names, unknown[0])
+            raise TableError(f"{label} has no column {listed(unknown)} ({argument}); it has {has}.")
 
 
 def _see_all(data: Any, watches: dict[str, Watch], progress: Progress) -> int:

@@ -97,7 +97,7 @@ class TextRows:
     def _about_ragged(self, row: Any) -> str:
         return (
             f"{self._source.label}: {self.delimiter!r} cuts row {row.number - 1:,} into "
-            f"{row.actual_columns:,}, but the header into {row.expected_columns:,}: {shown(row.text)}."
+            f"{row.actual_columns:,} cells, but the header into {row.expected_columns:,}: {shown(row.text)}."
         )
 
     def _text(self, column: Any, name: str, first: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from gbmap.tables._packages import require
@@ -37,7 +38,14 @@ def shown(value: Any) -> str:
 def listed(names: Any, most: int = 10) -> str:
     """Return names as they appear in a message."""
     names = list(names)
-    return ", ".join(shown(name) for name in names[:most]) + (", ..." if len(names) > most else "")
+    rest = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(shown(name) for name in names[:most]) + rest
+
+
+def listed_near(names: Any, wanted: str) -> str:
+    """Return names as they appear in a message, those first that are spelled nearly as the wanted one."""
+    near = get_close_matches(wanted, names)
+    return listed([*near, *(name for name in names if name not in near)])
 
 
 @contextmanager

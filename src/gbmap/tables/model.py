@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -33,6 +34,7 @@ Array = NDArray[Any]
 _NEIGHBOURS = 5  # the detector's default, as far as there are rows
 _CHOSEN = ("n_components", "beta", "l2_regularization")
 _FOLDS = 3
+_MANY_CLASSES = 5  # each is a model of its own: beyond so many one split and one beta have to do
 _PLANE = 2  # a map wants two coordinates
 _ROWS_TO_CHOOSE_BY = 100, 50_000  # fewer tell little; more take long, and are safe from overfitting
 
@@ -58,7 +60,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out.
     n_components, beta, l2_regularization : int, float and float, default=None
         As those of the estimators. None is a choice by cross-validation, if there are from 100 to 50,000
-        rows to fit; else 20, 5.0 and 1e-3.
+        rows to fit; else 20, 5.0 and 1e-3. For more than five classes beta is 5.0, and one split decides.
     loss : str, default=None
         As those of the estimators; None is the default loss of the task.
     n_jobs : int, default=None
@@ -248,15 +250,18 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     def _choose(self, gbmap: GBMAPRegressor | GBMAPClassifier, inputs: Any, y: Array) -> dict[str, Any]:
         """Return the parameters that were left open, chosen by cross-validation if the rows allow that."""
         is_open = {name: getattr(self, name) is None for name in _CHOSEN}
-        smallest = len(y)
+        of_class = np.array([len(y)])
         if self.schema_.task == "classification":
-            smallest = int(np.unique(y, return_counts=True)[1].min())
+            of_class = np.unique(y, return_counts=True)[1]
         few, many = _ROWS_TO_CHOOSE_BY
-        if not any(is_open.values()) or not few <= len(y) < many or smallest < _FOLDS:
+        if not any(is_open.values()) or not few <= len(y) < many or of_class.min() < _FOLDS:
             return {}
         kind = GBMAPRegressorCV if isinstance(gbmap, GBMAPRegressor) else GBMAPClassifierCV
         search = kind(gbmap.n_components, estimator=gbmap, cv=_FOLDS, random_state=self.random_state)
-        if not is_open["beta"]:
+        has_many_classes = len(of_class) > _MANY_CLASSES
+        if has_many_classes:
+            search.set_params(cv=StratifiedShuffleSplit(1, test_size=0.25, random_state=self.random_state))
+        if has_many_classes or not is_open["beta"]:
             search.set_params(betas=[gbmap.beta])
         if not is_open["l2_regularization"]:
             search.set_params(l2_regularizations=[gbmap.l2_regularization])

@@ -14,6 +14,7 @@ from gbmap.tables._values import with_nulls
 from gbmap.tables.errors import TableError, readable
 
 _MAX_ROWS = 50_000
+_WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # the first bytes of .xlsx, .ods and .zip, and of .xls
 
 
 class Table:
@@ -168,4 +169,6 @@ def _rows_of(source: Source) -> Any:
         return ParquetRows(source)
     if source.suffix in (".parquet", ".pq"):
         raise TableError(f"{source.label} is no Parquet file: it does not begin with PAR1.")
+    if source.head.startswith(_WORKBOOKS):
+        raise TableError(f"{source.label} is a workbook or an archive; save the table in it as CSV.")
     return TextRows(source)

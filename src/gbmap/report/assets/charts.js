@@ -65,7 +65,7 @@ function axis(name, extra = {}) {
 const names = (list, extra = {}) =>
   axis("", {
     type: "category",
-    data: list.map((name) => short(name, innerWidth < 500 ? 16 : 24)),
+    data: list.map((name) => short(name.replace(/\s+/g, " "), innerWidth < 500 ? 16 : 24)),
     inverse: true,
     axisLabel: { color: variable("text"), fontSize: 12, interval: 0 },
     splitLine: { show: false },
