@@ -159,8 +159,9 @@ class BaseGBMAP(
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             NumPy, pandas, polars, SciPy sparse or a memory map. A C-ordered array of float32 or
-            float64 is used where it is; anything else is copied once. A Dask array or frame is
-            fitted where its rows are, with y and ``sample_weight`` of Dask or in memory.
+            float64 is used where it is; anything else is copied once. Arrays of PyTorch, CuPy, JAX
+            and the like are fitted where they are, and so is a Dask array or frame, with y and
+            ``sample_weight`` of Dask or in memory.
         y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
             The target.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -8,6 +8,7 @@ the fused pass over the data uses.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ class Softplus:
         NumPy's exp2 and log2 take half the time of exp and log in float32, and no less in
         float64, so float32 works in base 2. The factor is folded into the weights.
         """
-        return self.beta * float(np.log2(np.e)) if dtype == np.float32 else self.beta
+        return self.beta * math.log2(math.e) if dtype == np.float32 else self.beta
 
     def apply(self, t: Array, value: Array, slope: Array) -> None:
         """From t = gain z write gain g(z) into `value` and g'(z) into `slope`."""
