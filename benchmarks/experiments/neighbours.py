@@ -60,7 +60,10 @@ def run(settings: Settings) -> None:
             for method in todo:
                 row = base_row(name, method, 0, threads) | {"m": str(M)}
                 data = Data(reference, np.zeros(n), "regression")
-                row |= measured(data, measure(method, reference, queries, truth))
+                try:
+                    row |= measured(data, measure(method, reference, queries, truth))
+                except MissingPeerError as error:
+                    row |= {"status": str(error)}
                 table.put(row)
                 print(progress(row), flush=True)
 
