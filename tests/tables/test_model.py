@@ -181,6 +181,13 @@ def test_of_many_classes_the_ridge_is_chosen_by_one_split():
     assert gbmap_step.l2_regularization in (1e-3, 3e-2, 1.0)
 
 
+def test_a_loss_of_the_other_task_is_named():
+    with pytest.raises(
+        ValueError, match=r"loss must be one of squared_error, huber, quantile for regression"
+    ):
+        TableModel("y", loss="hinge").fit(TABLE, drop=["level"])
+
+
 def test_few_rows_are_fitted_with_the_defaults():
     gbmap_step = TableModel("y", reference_rows=0).fit(TABLE[:60], drop=["level"]).pipeline_[-1]
     assert (gbmap_step.n_components, gbmap_step.beta, gbmap_step.l2_regularization) == (20, 5.0, 1e-3)

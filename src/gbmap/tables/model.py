@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +33,10 @@ Array = NDArray[Any]
 
 _NEIGHBOURS = 5  # the detector's default, as far as there are rows
 _CHOSEN = ("n_components", "beta", "l2_regularization")
+_LOSSES = {
+    "regression": ("squared_error", "huber", "quantile"),
+    "classification": ("log_loss", "exponential", "hinge"),
+}
 _FOLDS = 3
 _MANY_CLASSES = 5  # each is a model of its own: beyond so many one split and one beta have to do
 _PLANE = 2  # a map wants two coordinates
@@ -243,7 +247,13 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             self.scores_ = holdout.scores(gbmap, inputs, y, columns.transform(X_test), y_test)
 
     def _make_gbmap(self) -> GBMAPRegressor | GBMAPClassifier:
-        kind = GBMAPRegressor if self.schema_.task == "regression" else GBMAPClassifier
+        task = self.schema_.task
+        if isinstance(self.loss, str) and self.loss not in _LOSSES[task]:
+            raise InvalidParameterError(
+                f"loss must be one of {', '.join(_LOSSES[task])} for {task}, which the target "
+                f"{self.schema_.target!r} was taken for, got {self.loss!r}; choose one, or give the task."
+            )
+        kind = GBMAPRegressor if task == "regression" else GBMAPClassifier
         given = {name: getattr(self, name) for name in (*_CHOSEN, "loss") if getattr(self, name) is not None}
         return kind(n_jobs=self.n_jobs, random_state=self.random_state, **given)
 
