@@ -14,9 +14,10 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from gbmap._base import BaseGBMAP, _frame_or
+from gbmap._base import BaseGBMAP
 from gbmap._columns import Columns, trace
 from gbmap._core.ensemble import Ensemble
+from gbmap._reading import frame_or
 from gbmap._rows import map_rows
 
 Array = NDArray[Any]
@@ -160,7 +161,7 @@ class Subject:
         """Return f_0 of the user's rows, of shape (n, K); zeros without an initial model."""
         given, n_outputs = self._preprocessed(X), self.ensemble.n_outputs
         inputs = self.model._validate(given)
-        f_0 = self.model._f_0(_frame_or(inputs, given), n_outputs)
+        f_0 = self.model._f_0(frame_or(inputs, given), n_outputs)
         return np.broadcast_to(f_0, (inputs.shape[0], n_outputs))
 
     def staged_scores(self, X: Any) -> Iterator[Array]:
