@@ -237,11 +237,6 @@ def test_bad_parameters_of_one_estimator_are_refused(cls, name, value, data):
         cls(**{name: value}).fit(X, target(cls, y))
 
 
-def test_refine_is_refused_until_it_exists(data):
-    with pytest.raises(NotImplementedError, match="refine"):
-        make(GBMAPRegressor, refine=True).fit(*data)
-
-
 @pytest.mark.parametrize("constraints", [[1, 2, 0], [1, 0], {"a": 1}])
 def test_bad_monotonic_constraints_are_refused(constraints, data):
     with pytest.raises(ValueError, match="monotonic_cst"):

@@ -20,30 +20,25 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_monotonic_cst, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gbmap import _dask, _foreign
 from gbmap._core import losses
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign, namespace
-from gbmap._core.boosting import Stage, boost, mean_losses
+from gbmap._core.boosting import Stage
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.objective import Objective
-from gbmap._core.weak_learner import Solver
 from gbmap._initial import fit_initial, initial_score
 from gbmap._log import log_stage, visible_log
-from gbmap._progress import Checkpoint, StageRecord, identity_of
-from gbmap._reading import Data, check_spread, frame_or, read_fit, read_inputs, set_aside
-from gbmap._rows import as_rows, map_rows, more_rows
-from gbmap._rows.collapse import collapse
-from gbmap._rows.dask import DaskRows, DaskTable, is_collection, one_fit
-from gbmap._rows.device import DeviceRows
-from gbmap._rows.memory import MemoryRows
+from gbmap._problem import AnyRows, Problem
+from gbmap._progress import Checkpoint, identity_of
+from gbmap._reading import Data, frame_or, read_fit, read_inputs, set_aside
+from gbmap._refining import refine_fit
+from gbmap._rows import map_rows
+from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
-from gbmap._samples import sample_sizes_for
 
 Array = NDArray[Any]
-AnyRows = MemoryRows | DeviceRows | DaskRows
 
 # Embeddings in the units of a y of smaller spread leave the range of float32.
 _FINE_FOR_FLOAT32 = 1e-30
@@ -67,7 +62,7 @@ class BaseGBMAP(
         "init": [None, HasMethods(["fit"]), callable],
         "standardize": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "refine": ["boolean"],
+        "refine": ["boolean", Interval(Integral, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "early_stopping": ["boolean"],
@@ -135,8 +130,6 @@ class BaseGBMAP(
             The fitted estimator. After a keyboard interrupt it holds the learners finished by
             then, and ``fit`` with ``warm_start=True`` goes on from them.
         """
-        if self.refine:
-            raise NotImplementedError("refine=True is not available in this version; use refine=False.")
         resumes = self.warm_start and hasattr(self, "ensemble_")
         if not resumes:
             self.__dict__.pop("ensemble_", None)
@@ -194,30 +187,22 @@ class BaseGBMAP(
         ensemble: Ensemble | None,
         file: Checkpoint | None,
     ) -> None:
-        """Run the boosting loop, and store what it yields."""
-        loss = self._make_loss()
-        sample_rows = sample_sizes_for(data.X)
-        rows, watched = self._standard_rows(data, validation, loss.degree > 0, sample_rows[0], team)
-        ridge = self.l2_regularization / (rows.units.n_active + 1)
-        ridge_units = None if self.standardize or not ridge else rows.units.of_plain_rows()
-        objective = Objective(loss, ACTIVATIONS[self.activation](self.beta), ridge, ridge_units)
-        monotone = _check_monotonic_cst(self, self.monotonic_cst) if self.monotonic_cst is not None else None
-        solver = Solver(self.n_init, self.max_iter, self.tol, monotone, sample_rows)
-        check_spread(self._target_deviation, self.beta)
-        with np.errstate(over="ignore", under="ignore"):  # losses are kept in the units of y
-            unit = rows.units.target_scale**loss.degree
+        """Run the boosting loop, store what it yields, and refine it if asked to."""
+        problem = Problem.of(self, data, validation, self.init_, team)
+        deviation = problem.moments.deviation
+        self.mean_, self.scale_ = problem.moments.mean, np.where(deviation > 0, deviation, 1.0)
+        self._target_deviation = problem.target_deviation
         if ensemble is None:
-            ensemble = Ensemble.empty(data.X.shape[1], rows.n_outputs, self.activation, rows.units.center)
-            nothing = -rows.units.target_mean / rows.units.target_scale
-            first = [float(np.mean(unit * mean_losses(each, loss, nothing))) for each in (rows, watched)]
-            self.history_ = [StageRecord(first[0], first[1])]
-        stages = boost(rows, watched, objective, ensemble, self.n_components, solver, self._seed)
+            ensemble = problem.nothing(self.activation)
+            self.history_ = [problem.first_record()]
+        origin = problem.remember() if self.refine else None
+        stages = problem.boost(ensemble, self.n_components, self._seed)
         try:
             is_over = file is not None and file.is_over
             n_stages = 0 if is_over else self.n_components - ensemble.n_stages
-            for stage in self._announced(stages, n_stages, data, rows):
+            for stage in self._announced(stages, n_stages, data, problem.rows):
                 self.ensemble_ = stage.ensemble
-                self.history_.append(_record(stage, unit))
+                self.history_.append(problem.record(stage))
                 if self.verbose:
                     log_stage(self.history_, self.n_components)
                 if file is not None:
@@ -226,43 +211,13 @@ class BaseGBMAP(
                 self._keep_best_prefix()
                 if file is not None:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
+            if self.refine:
+                found = refine_fit(self, data, problem, origin, team)
+                self.ensemble_, self.history_ = found.ensemble, problem.replay(found.ensemble, self.history_)
+                self.n_refinements_, self.refinement_curves_ = found.n_steps, found.curves
         finally:
             if hasattr(self, "ensemble_") and len(self.history_) > 1:
-                self._summarise(rows)
-
-    def _standard_rows(
-        self, data: Data, validation: Data | None, residual: bool, n_small: int, team: ThreadTeam
-    ) -> tuple[AnyRows, AnyRows | None]:
-        """Return the rows to fit and those to watch, in the standard units of the former."""
-        targets, weight = data.targets, data.scaled_weight
-        X, score = self._with_f_0(data)
-        if X.shape[0] <= n_small and not is_foreign(X):
-            # A small fit depends neither on the order of rows nor on how they share their weight.
-            X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
-        rows, moments, self._target_deviation = as_rows(
-            X,
-            targets,
-            score,
-            weight,
-            team,
-            standardize=self.standardize,
-            residual=residual,
-            ridge=None if self.standardize else self.l2_regularization,
-        )
-        data.release()
-        self.mean_, self.scale_ = moments.mean, np.where(moments.deviation > 0, moments.deviation, 1.0)
-        if validation is None:
-            return rows, None
-        X, score = self._with_f_0(validation)
-        watched = more_rows(X, validation.targets, score, validation.scaled_weight, rows, residual=residual)
-        validation.release()
-        return rows, watched
-
-    def _with_f_0(self, data: Data) -> tuple[Any, Array | float]:
-        """Return X and f_0; a table has it with it."""
-        if not isinstance(data.X, DaskTable):
-            return data.X, self._f_0(data.raw, data.n_outputs)
-        return data.X.scored(_dask.score_of_parts(self, data.n_outputs)), 0.0
+                self._summarise(problem.rows)
 
     def _announced(
         self, stages: Iterator[Stage], n_stages: int, data: Data, rows: AnyRows
@@ -364,8 +319,6 @@ class BaseGBMAP(
             yield score
 
     def _f_0(self, raw: Any, n_outputs: int) -> Array | float:
-        if self.init_ is None:
-            return 0.0
         return initial_score(self.init_, raw, n_outputs, getattr(self, "classes_", None))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -385,13 +338,3 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(random_state.randint(np.iinfo(np.int32).max))
-
-
-def _record(stage: Stage, unit: Array) -> StageRecord:
-    return StageRecord(
-        loss=float(np.mean(unit * stage.losses)),
-        validation_loss=float(np.mean(unit * stage.validation_losses)),
-        n_iter=max(solution.n_iter for solution in stage.solutions),
-        n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
-        converged=all(solution.converged for solution in stage.solutions),
-    )

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from gbmap._initial import initial_score
 from gbmap._rows.dask import DaskChunks, DaskTable
-from gbmap._rows.dask.parts import Layout, Place, keep, spread
+from gbmap._rows.dask.parts import Layout, Place, keep, keep_rows, spread
 from gbmap._rows.dask.reading import as_column, cut, is_array, read_rows
 
 Array = NDArray[Any]
@@ -26,6 +26,11 @@ def refuse_what_needs_all_rows(estimator: Any, X_val: Any, *, resumes: bool) -> 
         raise ValueError(
             "early_stopping=True needs X_val and y_val in fit when X is a Dask collection, of which no rows "
             "are set aside; pass them, or set early_stopping=False."
+        )
+    if estimator.refine is True and X_val is None:
+        raise ValueError(
+            "refine=True needs X_val and y_val in fit when X is a Dask collection, of which no rows are set "
+            "aside; pass them, or a number of iterations as refine, or set refine=False."
         )
     init = estimator.init
     if not resumes and hasattr(init, "fit") and not isinstance(init, FrozenEstimator):
@@ -76,7 +81,7 @@ def read_table(
 
     n_columns, recut = estimator.n_features_in_, dask.config.get("gbmap.recut", True)
     layout = Layout.of(X.lengths, n_columns, dtype, recut=recut)
-    parts = spread(keep(cut(X.chunks, X.lengths, layout.bounds)))
+    parts = spread(keep_rows(cut(X.chunks, X.lengths, layout.bounds), X.n_rows * n_columns * dtype.itemsize))
     X.chunks = []  # or there would be two of each row
     table = DaskTable(layout, (X.n_rows, n_columns), dtype, 0, parts, None)
     check = partial(_checked_targets, rules=estimator._y_rules)
@@ -168,7 +173,9 @@ def score_of_parts(estimator: Any, n_outputs: int) -> Any:
     return partial(_part_score, init=estimator.init_, n_outputs=n_outputs, classes=classes, names=names)
 
 
-def _part_score(X: Array, init: Any, n_outputs: int, classes: Array | None, names: Array | None) -> Array:
+def _part_score(
+    X: Array, init: Any, n_outputs: int, classes: Array | None, names: Array | None
+) -> Array | float:
     rows: Any = X
     if names is not None:
         import pandas as pd

@@ -23,10 +23,10 @@ def fit_initial(init: Any, X: Any, y: Array, sample_weight: Array | None) -> Any
     return clone(init).fit(X, y, **({"sample_weight": sample_weight} if weighted else {}))
 
 
-def initial_score(init: Any, X: Any, n_outputs: int, classes: Array | None) -> Array:
-    """Return f_0(X), of shape (n, n_outputs): a prediction, or for classes a score (log-odds)."""
+def initial_score(init: Any, X: Any, n_outputs: int, classes: Array | None) -> Array | float:
+    """Return f_0(X), of shape (n, n_outputs): a prediction, or for classes a score (log-odds); 0 for none."""
     if init is None:
-        raise ValueError("there is no initial model")
+        return 0.0
     if not hasattr(init, "fit"):
         score = np.asarray(init(X), dtype=np.float64)
     elif classes is None:

@@ -60,8 +60,13 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         fit is then the same whatever units X and y come in. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, of which the best is kept.
-    refine : bool, default=False
-        Reserved for the joint optimisation of all learners.
+    refine : bool or int, default=False
+        Whether to go on after boosting and optimise all learners together, their signs held fixed. Rows
+        that the learners have not seen tell how far: ``X_val, y_val`` of `fit`, the rows that
+        ``early_stopping`` sets aside, or else five folds, each fitted too (one part of more than 20,000
+        rows). Where they see no gain the learners stay as boosting left them. A number asks for so
+        many iterations at most, and no rows. A refined model with more components does not begin with
+        one of fewer; see ``n_refinements_``.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -95,13 +100,19 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     n_components_ : int
         The number of stages kept.
     loss_curve_ : array of shape (``n_components_`` + 1,)
-        Mean training loss from f_0 on, in the units of y. It never rises.
+        Mean training loss from f_0 on, in the units of y. It never rises, unless learners were refined.
     validation_loss_curve_ : array of shape (``n_components_`` + 1,) or None
         The same on validation rows.
     history_ : list of StageRecord
         The same and more, record by record.
     n_iter_ : int
         The most solver iterations of any stage.
+    n_refinements_ : integer array of shape (n_outputs,)
+        With ``refine``: the iterations by which the learners of each target were refined. If there are any,
+        the learners stand in the order in which they help most: the first is the one that best predicts
+        alone, the second the one that helps it most, and so on.
+    refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
+        With ``refine=True``: losses of unseen rows by iterations of refinement, in the units of y.
     feature_importances_ : array of shape (n_features,)
         Mean absolute local coefficient, in standard deviations of y per one of the feature.
     mean_, scale_ : arrays of shape (n_features,)
@@ -285,8 +296,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         Whether the ridge term counts in standard deviations of X's columns. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, of which the best is kept.
-    refine : bool, default=False
-        Reserved for the joint optimisation of all learners.
+    refine : bool or int, default=False
+        Whether to optimise all learners together after boosting, as in `GBMAPRegressor`.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -322,13 +333,18 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     n_components_ : int
         The number of stages kept.
     loss_curve_ : array of shape (``n_components_`` + 1,)
-        Mean training loss from f_0 on, averaged over the scores. It never rises.
+        Mean training loss from f_0 on, averaged over the scores. It never rises, unless learners were
+        refined.
     validation_loss_curve_ : array of shape (``n_components_`` + 1,) or None
         The same on validation rows.
     history_ : list of StageRecord
         The same and more, record by record.
     n_iter_ : int
         The most solver iterations of any stage.
+    n_refinements_ : integer array of shape (n_outputs,)
+        With ``refine``: the iterations by which learners were refined, as in `GBMAPRegressor`.
+    refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
+        With ``refine=True``: losses of unseen rows by iterations of refinement.
     feature_importances_ : array of shape (n_features,)
         Mean absolute local coefficient, per standard deviation of the feature.
     mean_, scale_ : arrays of shape (n_features,)

@@ -25,6 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
 
 from gbmap._base import BaseGBMAP, _seed
+from gbmap._refining import best_step, same_length
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 
 Array = NDArray[Any]
@@ -36,6 +37,8 @@ _BETAS = (2.0, 10.0)
 _L2_REGULARIZATIONS = (1e-3, 3e-2, 1.0)
 # A fold ends when so many learners in a row have not helped its held-out rows.
 _PATIENCE = 10
+# So many pairs of beta and ridge, the best without it, are refined.
+_REFINED = 3
 
 
 class BaseGBMAPCV(
@@ -57,6 +60,10 @@ class BaseGBMAPCV(
         "verbose": ["verbose"],
     }
     _kind: type[BaseGBMAP]
+    cv_losses_: Array
+    best_index_: int
+    n_components_: int
+    best_loss_: float
 
     def __init__(
         self,
@@ -114,23 +121,52 @@ class BaseGBMAPCV(
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         folds = list(self._folds(X, y, seed))
         weights = [_fold_weight(sample_weight, test) for _, test in folds]
-        curves = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_held_out_losses)(clone(template).set_params(**candidate), X, y, sample_weight, fold)
+        parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+        boosted = clone(template).set_params(refine=False)
+        models = parallel(
+            delayed(_fit_fold)(clone(boosted).set_params(**candidate), X, y, sample_weight, fold)
             for candidate in self.candidates_
             for fold in folds
         )
-        self.cv_losses_ = _same_length(curves, self.n_components).reshape(
-            len(self.candidates_), len(folds), self.n_components
-        )
+        curves = [model.validation_loss_curve_[1:] for model in models]
+        shape = (len(self.candidates_), len(folds), self.n_components)
+        self.cv_losses_ = same_length(curves, self.n_components).reshape(shape)
         self._choose(np.array(weights))
+        settings = {}
+        if template.refine is True:
+            of_candidates = np.array(models, dtype=object).reshape(shape[:2])
+            settings["refine"] = self._refine(of_candidates, X, y, sample_weight, folds, weights, parallel)
         best = self.candidates_[self.best_index_]
         self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
         self.best_estimator_ = clone(template).set_params(
-            **best, n_components=self.n_components_, n_jobs=self.n_jobs
+            **best, **settings, n_components=self.n_components_, n_jobs=self.n_jobs
         )
         self.best_estimator_.fit(X, y, sample_weight)
         self._n_features_out = len(self.best_estimator_.ensemble_)
         return self
+
+    def _refine(
+        self, models: Array, X: Any, y: Any, weight: Any, folds: Any, fold_weights: Any, parallel: Any
+    ) -> int:
+        """Return by how many iterations to refine, and of which model: the best of a few, each at its best."""
+        mean = np.average(self.cv_losses_, axis=1, weights=fold_weights)
+        tried = [self.best_index_] if self.one_standard_error else np.argsort(mean.min(axis=1))[:_REFINED]
+        sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
+        curves = parallel(
+            delayed(_refine_fold)(model, sizes[i], X, y, weight, fold)
+            for i in tried
+            for model, fold in zip(models[i], folds)
+        )
+        losses = same_length(curves).reshape(len(tried), len(folds), -1)
+        self.refinement_losses_ = {int(i): each for i, each in zip(tried, losses)}
+        refined = np.average(losses, axis=1, weights=fold_weights)
+        nth, step = np.unravel_index(int(np.argmin(refined)), refined.shape)
+        without = self.cv_losses_[self.best_index_, :, self.n_components_ - 1]
+        if not best_step(np.column_stack([without, losses[nth, :, step]])):
+            return 0
+        self.best_index_, self.n_components_ = int(tried[nth]), sizes[tried[nth]]
+        self.best_loss_ = float(refined[nth, step])
+        return int(step)
 
     def _template(self, seed: int) -> Any:
         template = self._kind() if self.estimator is None else clone(self.estimator)
@@ -408,22 +444,36 @@ class _Patience:
         """Do nothing."""
 
 
-def _held_out_losses(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Array:
-    """Return the mean loss of held-out rows after 1, 2, ... learners fitted to the others."""
+def _fit_fold(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Any:
+    """Return a model fitted to the training rows of a fold, which has watched the others."""
+    model.set_callbacks(_Patience())
+    return _fitted_to(model, X, y, weight, fold)
+
+
+def _refine_fold(
+    model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]
+) -> Array:
+    """Return the held-out losses as the first learners of a fold's model are refined."""
+    kept = min(n_components, model.n_components_)
+    model.ensemble_ = model.ensemble_[: kept * model.ensemble_.n_outputs]
+    del model.history_[kept + 1 :]
+    model.set_params(n_components=kept, refine=True, warm_start=True)
+    model.set_callbacks()
+    curves: Array = _fitted_to(model, X, y, weight, fold).refinement_curves_
+    mean: Array = curves[:, 0].mean(axis=0)
+    return mean
+
+
+def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Any:
     train, test = fold
     X_train, y_train, X_test, y_test = (
         _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
     )
-    model.set_callbacks(_Patience())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows says it
-        model.fit(X_train, y_train, None if weight is None else weight[train], X_val=X_test, y_val=y_test)
-    curve: Array = model.validation_loss_curve_[1:]
-    return curve
-
-
-def _same_length(curves: list[Array], length: int) -> Array:
-    return np.array([np.pad(curve, (0, length - len(curve)), mode="edge") for curve in curves])
+        return model.fit(
+            X_train, y_train, None if weight is None else weight[train], X_val=X_test, y_val=y_test
+        )
 
 
 def _fold_weight(weight: Array | None, test: Array) -> float:

@@ -116,6 +116,16 @@ class Ensemble:
             outputs=np.append(self.outputs, output),
         )
 
+    def standard(self, output: int, units: Units) -> tuple[Array, Array]:
+        """Return (a, w, c) of the learners of one output in standard units, (m, p + 2), and their signs."""
+        own = self[self.outputs == output]
+        scale = units.target_scale[output]
+        v = own.weights / scale
+        w, c = units.unfold(v, own.offsets / scale + v @ units.center)
+        a = own.intercepts.copy()
+        a[:1] -= units.target_mean[output]
+        return np.column_stack([a / scale, w, c]), own.signs
+
     def project(self, X: Any) -> Array:
         """Return w_j . x + c_j, of shape (n, M), in float64.
 

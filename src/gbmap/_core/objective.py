@@ -59,17 +59,52 @@ class Objective:
         sums: Array = xp.concat([xp.stack([value, along_a]), along_w, xp.reshape(along_c, (1,))])
         return sums
 
+    def joint_sums(
+        self, vector: Array, signs: Array, X: Array, y: Array, F: Array, weight: Array | None = None
+    ) -> Array:
+        """Return the sums over a block of rows of l and its derivatives in a, (w_1, c_1), ..., (w_m, c_m).
+
+        The score is F + a + sum_j b_j g(w_j . x + c_j), and `vector` holds these numbers in that order.
+        """
+        xp = namespace(X)
+        thetas = xp.reshape(vector[1:], (signs.shape[0], -1))
+        z = product(X, thetas[:, :-1].T) + thetas[:, -1]
+        f = F + vector[0] + product(self.activation.value(z), signs)
+        value, along_f = self.loss.value(y, f), self.loss.gradient(y, f)
+        if weight is not None:
+            value, along_f = value * weight, along_f * weight
+        along_z = along_f[:, None] * (self.activation.slope(z) * signs)
+        along_w = xp.astype(product(along_z.T, X), wide(X))
+        along_c = xp.sum(along_z, axis=0, dtype=wide(X))
+        value, along_a = (xp.sum(each, dtype=wide(X)) for each in (value, along_f))
+        along = xp.concat([along_w, along_c[:, None]], axis=1)
+        sums: Array = xp.concat([xp.stack([value, along_a]), xp.reshape(along, (-1,))])
+        return sums
+
     def finish(self, sums: Array, weight_sum: float, thetas: Array) -> tuple[Array, Array]:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
         mean = sums / weight_sum
         values, gradients = mean[:, 0], mean[:, 1:]
-        penalised = along = thetas[:, 1:]
+        penalties, along = self._ridge_terms(thetas[:, 1:])
+        gradients[:, 1:] += along
+        return values + penalties, gradients
+
+    def finish_joint(self, sums: Array, weight_sum: float, vector: Array, n: int) -> tuple[float, Array]:
+        """Return value and gradient of `n` learners together, given the sums over all rows."""
+        mean = sums / weight_sum
+        penalties, along = self._ridge_terms(vector[1:].reshape(n, -1))
+        gradient = mean[1:]
+        gradient[1:] += along.ravel()
+        return float(mean[0] + penalties.sum()), gradient
+
+    def _ridge_terms(self, thetas: Array) -> tuple[Array, Array]:
+        """Return the ridge terms of rows (w, c), and their derivatives."""
+        penalised = along = thetas
         if self.ridge_units is not None:
-            v, d = self.ridge_units.fold(thetas[:, 1:-1], thetas[:, -1])
+            v, d = self.ridge_units.fold(thetas[:, :-1], thetas[:, -1])
             penalised = np.column_stack([v, d])
             along = np.column_stack([self.ridge_units.fold_gradient(v, d), d])
-        gradients[:, 1:] += 2 * self.ridge * along
-        return values + self.ridge * np.einsum("ij,ij->i", penalised, penalised), gradients
+        return self.ridge * np.einsum("ij,ij->i", penalised, penalised), 2 * self.ridge * along
 
     def ridge_curvature(self, active: Array) -> tuple[Array, Array]:
         """Return d and u, (p + 2,) each: the ridge term's second derivative is 2 ridge (diag(d) + u u^T).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,11 @@ class Rows(Protocol):
     ) -> tuple[Array, Array]:
         """Evaluate C candidates of shape (C, p + 2) in one pass: values (C,), gradients (C, p + 2)."""
 
+    def joint_value_and_gradient(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[float, Array]:
+        """Evaluate m learners together, at (a, (w_1, c_1), ..., (w_m, c_m)), in one pass."""
+
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
 
@@ -64,3 +69,20 @@ class Sample(Rows, Protocol):
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
+
+    def joint_gauss_newton(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> Array | None:
+        """Return the Gauss-Newton matrix of m learners together, or None if it would be too large."""
+
+    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> Few:
+        """Return what m learners make of about so many rows."""
+
+
+class Few(NamedTuple):
+    """Some rows in memory: g(z) of m learners, (n, m), targets, scores to start from, and weights."""
+
+    g: Array
+    y: Array
+    F: Array
+    weight: Array

@@ -52,6 +52,14 @@ class Units:
         v = w * self.inverse_scale
         return v, c - v @ (self.mean - self.center)
 
+    def unfold(self, v: Array, d: Array) -> tuple[Array, Array]:
+        """Return w and c with ``w . x_std + c = v . (x - center) + d``, for rows of v: undo `fold`."""
+        if self.identity:
+            return v, d
+        active = self.inverse_scale != 0
+        w = np.divide(v, self.inverse_scale, out=np.zeros_like(v), where=active)
+        return w, d + (v * active) @ (self.mean - self.center)
+
     def fold_gradient(self, along_x: Array, along_d: Array) -> Array:
         """Return the derivative in w, given those in v (of x - center) and in d."""
         if self.identity:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import Bounds, minimize
 
+from gbmap._core.minimise import minimise
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
 
@@ -18,19 +17,11 @@ Array = NDArray[Any]
 # Found by trial on the paper's data sets. With 10 iterations the race picks the worse sign now and
 # then (cpu-small ends 20 % higher); with more it only takes longer.
 _RACE_ITER = 20
-# Steps that L-BFGS remembers; 10, SciPy's default, takes a tenth more passes on wide data.
-_HISTORY = 30
 # Rows a column of a sample below which its race is shortened in proportion.
 _ROWS_PER_COLUMN = 50
 # A solve on the sample need not come nearer to its minimum than that is to the minimum of all rows,
 # which is of the order of parameters over rows. Five times this stops on plateaus.
 _SAMPLING_ERROR = 0.02
-# The share of its mean diagonal that is added to the Gauss-Newton matrix: it is singular for
-# collinear columns, and far from the true curvature where residuals are large.
-_DAMPING = 1e-2
-# What a point at which the objective overflows, or is larger, counts as, in values at the start. From much
-# larger ones the line search would turn back to where it came from.
-_TOO_FAR = 1e3
 
 
 @dataclass(frozen=True)
@@ -152,98 +143,31 @@ class _Problem:
         self, rows: Rows, sign: int, start: Array, tol: float, max_iter: int, H: Array | None = None
     ) -> Solution:
         """Run L-BFGS-B from `start`, in variables in which H is the identity if there is one."""
-        bounds = self._bounds(sign, len(start))
-        if bounds is not None:
-            start = np.clip(start, *bounds)
-            H = None if H is None else _diagonal(H)  # a box stays a box in scaled variables only
-        variables = _Variables(np.ones(len(start)) if H is None or not np.isfinite(H).all() else H)
         signs = np.array([float(sign)])
 
         def ask(theta: Array) -> tuple[float, Array]:
             values, gradients = rows.value_and_gradient(self.objective, self.output, theta[None], signs)
-            return float(values[0]), variables.gradient(gradients[0])
+            return float(values[0]), gradients[0]
 
-        first = ask(start)
-        if not _is_finite(first):
-            return Solution(start, sign, np.inf, n_iter=0, n_evaluations=1, converged=True)
-        # The first step of L-BFGS-B has length one. In units of the gradient that is Newton's step.
-        step = float(np.linalg.norm(first[1])) or 1.0
-        too_far = _TOO_FAR * max(abs(first[0]), self.unit)
-        n_evaluations = 0
-
-        def evaluate(u: Array) -> tuple[float, Array]:
-            nonlocal n_evaluations
-            n_evaluations += 1
-            asked = first if n_evaluations == 1 else ask(variables.theta(u * step))
-            if not _is_finite(asked) or asked[0] > too_far:
-                asked = too_far, np.zeros(len(u))
-            value, gradient = asked
-            return value / self.unit, gradient * (step / self.unit)
-
-        result = minimize(
-            evaluate,
-            variables.of(start) / step,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=None if bounds is None else Bounds(*bounds),
-            options={
-                "maxcor": _HISTORY,
-                "maxiter": max_iter,
-                "maxfun": 10 * max_iter,
-                "ftol": max(tol, 10 * rows.eps),
-                "gtol": 0.0,
-            },
+        found = minimise(
+            ask,
+            start,
+            unit=self.unit,
+            ftol=max(tol, 10 * rows.eps),
+            max_iter=max_iter,
+            H=H,
+            bounds=box(self.monotone, np.array([sign]), 1),
         )
-        return Solution(
-            theta=variables.theta(result.x * step),
-            sign=sign,
-            value=float(result.fun) * self.unit,
-            n_iter=int(result.nit),
-            n_evaluations=n_evaluations,
-            converged=result.nit < max_iter,
-        )
-
-    def _bounds(self, sign: int, size: int) -> tuple[Array, Array] | None:
-        """Return the box in which b w has the signs asked for, if any; scaling leaves it as it is."""
-        if self.monotone is None:
-            return None
-        direction = np.zeros(size)
-        direction[1:-1] = sign * self.monotone
-        return np.where(direction > 0, 0.0, -np.inf), np.where(direction < 0, 0.0, np.inf)
+        return Solution(found.x, sign, found.value, found.n_iter, found.n_evaluations, found.converged)
 
 
-class _Variables:
-    """A linear change of variables after which H, a matrix or a diagonal, is about the identity.
+def box(monotone: Array | None, signs: Array, n_free: int) -> tuple[Array, Array] | None:
+    """Return bounds on `n_free` numbers and then (w, c) of each learner, so that b w has the signs asked for.
 
-    With H = L L^T the variables are v = L^T theta.
+    Scaling the variables leaves them as they are.
     """
-
-    def __init__(self, H: Array):
-        self._is_diagonal = H.ndim == 1
-        diagonal = _diagonal(H)
-        damping = _DAMPING * diagonal[diagonal > 0].mean() if diagonal.any() else 1.0
-        if self._is_diagonal:
-            self._root = np.sqrt(H + damping)
-        else:
-            self._root = cholesky(H + damping * np.eye(len(H)), lower=True)
-            self._inverse = solve_triangular(self._root, np.eye(len(H)), lower=True)
-
-    def of(self, theta: Array) -> Array:
-        """Return v, given theta."""
-        return theta * self._root if self._is_diagonal else theta @ self._root
-
-    def theta(self, v: Array) -> Array:
-        """Return theta, given v."""
-        return v / self._root if self._is_diagonal else v @ self._inverse
-
-    def gradient(self, along_theta: Array) -> Array:
-        """Return the derivative in v, given the one in theta."""
-        return along_theta / self._root if self._is_diagonal else self._inverse @ along_theta
-
-
-def _is_finite(asked: tuple[float, Array]) -> bool:
-    return bool(np.isfinite(asked[0]) and np.isfinite(asked[1]).all())
-
-
-def _diagonal(H: Array) -> Array:
-    return H if H.ndim == 1 else np.diagonal(H)
+    if monotone is None:
+        return None
+    each = [np.append(sign * monotone, 0.0) for sign in signs]
+    direction = np.concatenate([np.zeros(n_free), *each])
+    return np.where(direction > 0, 0.0, -np.inf), np.where(direction < 0, 0.0, np.inf)

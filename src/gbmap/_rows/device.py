@@ -18,6 +18,7 @@ from gbmap._core.arrays import JAX, beside, library_of, namespace, product, to_n
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
+from gbmap._core.rows import Few
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, mean_absolute_gradient
@@ -26,7 +27,8 @@ from gbmap._rows.threads import ThreadTeam
 
 Array = NDArray[Any]
 
-_CHUNK_NUMBERS = 1 << 28  # of X at a time: what a pass holds beside X stays within a gigabyte in float32
+_CHUNK_NUMBERS = 1 << 28  # beside X at a time: within a gigabyte in float32
+_VECTORS = 8  # of a number for each row, which a pass makes
 _FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
 _REFERENCE_ROWS = 256
 # To choose more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
@@ -44,12 +46,15 @@ def _fused(X: Any) -> Any:
     return fused
 
 
-def _compiled(objective: Objective, X: Any) -> Any:
-    """Return `objective.block_sums`, as one program where the library makes such: JAX."""
+def _ready(objective: Objective, theta: Array, X: Any) -> tuple[Any, Any]:
+    """Return `objective.block_sums` and its first argument for blocks of X.
+
+    JAX makes one program of it, which takes an array from memory in less time than JAX brings one beside X.
+    """
     if library_of(X) not in JAX:
-        return objective.block_sums
+        return objective.block_sums, beside(theta, X)
     loss, settings = type(objective.loss), tuple(sorted(vars(objective.loss).items()))
-    return _compiled_by_jax(loss, settings, objective.activation)
+    return _compiled_by_jax(loss, settings, objective.activation), theta.astype(X.dtype)
 
 
 @lru_cache
@@ -124,8 +129,7 @@ class DeviceRows:
         """Return the sums over all rows of l and its derivatives for one candidate, folded into X's units."""
         fused = _fused(self.X)
         if fused is None or self._center is not None or not fused.applies(objective, self.X):
-            there = beside(theta, self.X)
-            block_sums = _compiled(objective, self.X)
+            block_sums, there = _ready(objective, theta, self.X)
             parts = [block_sums(there, sign, *chunk) for chunk in self._chunks(output)]
             return to_numpy(sum(parts[1:], start=parts[0]))
         if output not in self._passes:
@@ -133,12 +137,28 @@ class DeviceRows:
         sums: Array = self._passes[output](theta, sign, self.F[output])
         return sums
 
-    def _chunks(self, output: int) -> Iterator[tuple[Any, Any, Any, Any]]:
-        """Yield parts of X, centred if need be, y, F and the weights."""
-        for rows in _chunks(self.X):
-            x = self.X[rows, :] if self._center is None else self.X[rows, :] - self._center
-            weight = None if self.weight is None else self.weight[rows]
-            yield x, self.y[output][rows], self.F[output][rows], weight
+    def joint_value_and_gradient(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[float, Array]:
+        """Evaluate m learners together, at (a, (w_1, c_1), ..., (w_m, c_m))."""
+        m = len(signs)
+        thetas = vector[1:].reshape(m, -1)
+        folded = np.append(vector[0], np.column_stack(self.units.fold(thetas[:, :-1], thetas[:, -1])))
+        there, there_signs = beside(folded, self.X), beside(signs, self.X)
+        parts = [
+            objective.joint_sums(there, there_signs, *chunk) for chunk in self._chunks(output, m + _VECTORS)
+        ]
+        total = to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
+        along = total[2:].reshape(m, -1)
+        along[:, :-1] = self.units.fold_gradient(along[:, :-1], along[:, -1])
+        return objective.finish_joint(total, self.weight_sum, vector, m)
+
+    def _chunks(self, output: int, n_beside: int = _VECTORS) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """Yield parts of X, centred if need be, y, F and the weights; so many columns fit beside them."""
+        for rows in _chunks(self.X, n_beside if self._center is None else max(n_beside, self.n_columns)):
+            x, y, F = (_some(each, rows) for each in (self.X, self.y[output], self.F[output]))
+            weight = None if self.weight is None else _some(self.weight, rows)
+            yield x if self._center is None else x - self._center, y, F, weight
 
     @cached_property
     def _center(self) -> Any:
@@ -222,6 +242,15 @@ class DeviceRows:
         diagonal += 2 * objective.ridge * (own + shared**2)
         return diagonal
 
+    def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
+        """Return None: iterations are quick here, the matrix is not."""
+
+    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> Few:
+        """Return what m learners make of about so many rows, in memory."""
+        few = self.sample(n_rows, np.random.default_rng(0))
+        here = few.in_memory(np.random.default_rng(0)) if isinstance(few, DeviceRows) else few
+        return here.activations(objective, output, vector, n_rows)
+
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
         """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
         X, weight = self.X, self.weight
@@ -234,15 +263,25 @@ class DeviceRows:
 
 def map_device(function: Any, X: Any) -> Any:
     """Return ``function(X)``, computed on chunks of rows where X is."""
-    parts = [function(X[rows, :]) for rows in _chunks(X)]
+    parts = [function(_some(X, rows)) for rows in _chunks(X)]
     return parts[0] if len(parts) == 1 else namespace(X).concat(parts)
 
 
-def _chunks(X: Any) -> Iterator[slice]:
-    """Yield the parts of X to be held at a time; the array API has no slices that end beyond an array."""
-    n, length = X.shape[0], max(1, _CHUNK_NUMBERS // X.shape[1])
+def _chunks(X: Any, n_beside: int | None = None) -> Iterator[slice]:
+    """Yield the parts of X beside which so many columns can be held, as many as X has unless told.
+
+    The array API has no slices that end beyond an array.
+    """
+    n, length = X.shape[0], max(1, _CHUNK_NUMBERS // (n_beside or X.shape[1]))
     for i in range(0, n, length):
         yield slice(i, i + length if i + length < n else None)
+
+
+def _some(array: Any, rows: slice) -> Any:
+    """Return rows of an array; all of them as they are, since JAX would copy them."""
+    if rows == slice(0, None):
+        return array
+    return array[rows] if array.ndim == 1 else array[rows, :]
 
 
 def device_moments(X: Any, weight: Any) -> Moments:
@@ -254,8 +293,8 @@ def device_moments(X: Any, weight: Any) -> Moments:
     origin = beside(reference, X)
     sums = np.zeros((2, X.shape[1]))
     for rows in _chunks(X):
-        d = X[rows, :] - origin
-        w = None if weight is None else weight[rows][:, None]
+        d = _some(X, rows) - origin
+        w = None if weight is None else _some(weight, rows)[:, None]
         for part, each in enumerate((d, d * d)):
             each = each if w is None else each * w
             sums[part] += to_numpy(xp.sum(each, axis=0, dtype=wide(X)))

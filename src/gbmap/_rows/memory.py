@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
+from gbmap._core.rows import Few
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
@@ -24,6 +25,11 @@ Array = NDArray[Any]
 _EMBEDDED_ROWS = 1 << 13
 # Above this width the full matrix takes longer to build than the passes that it saves.
 FULL_MATRIX_COLUMNS = 1000
+# Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
+# block would hold m times as many numbers as X has columns.
+_GROUPS = 32
+# Numbers z of the learners at a time, so that they stay in the cache.
+_JOINT_NUMBERS = 1 << 17
 # Squares of larger numbers, or of those below its inverse, leave the range of float32.
 _LARGE_TO_SQUARE = 1e15
 
@@ -149,6 +155,71 @@ class MemoryRows:
         sums[2:-1] = self.blocks.pull_back(f, x)
         sums[-1] = np.dot(f, ones)
 
+    def joint_value_and_gradient(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[float, Array]:
+        """Evaluate m learners together, at (a, (w_1, c_1), ..., (w_m, c_m)), in one pass over X."""
+        sums = self.joint_sums(objective, output, vector, signs)
+        return finish_joint(objective, sums, self.units, self.weight_sum, vector, signs)
+
+    def joint_sums(self, objective: Objective, output: int, vector: Array, signs: Array) -> Array:
+        """Return the sums over each group of blocks: `Objective.joint_sums`, fused and in place."""
+        dtype, m = self.blocks.dtype, len(signs)
+        gain = objective.activation.gain(dtype)
+        v, d = self._folded(vector, m)
+        learners = (gain * v).T.astype(dtype, order="C"), (gain * d).astype(dtype)
+        factors, a = (signs / gain).astype(dtype), dtype.type(vector[0])
+        n_groups = min(self.blocks.n_blocks, _GROUPS)
+        sums = np.zeros((n_groups, len(vector) + 1))
+        dense = isinstance(self.blocks, DenseBlocks)
+        step = max(256, _JOINT_NUMBERS // max(m, self.n_columns)) if dense else self.blocks.block_rows
+
+        def work(groups: Iterator[int]) -> None:
+            for group in groups:
+                for block in range(group, self.blocks.n_blocks, n_groups):
+                    i, j = self.blocks.bounds(block)
+                    for k in range(i, j, step):
+                        self._add_joint(
+                            sums[group], objective, output, learners, factors, a, k, min(k + step, j)
+                        )
+
+        self.team.run(work, n_groups)
+        return sums
+
+    def _folded(self, vector: Array, m: int) -> tuple[Array, Array]:
+        thetas = vector[1:].reshape(m, -1)
+        return self.units.fold(thetas[:, :-1], thetas[:, -1])
+
+    def _add_joint(
+        self,
+        sums: Array,
+        objective: Objective,
+        output: int,
+        learners: tuple[Array, Array],
+        factors: Array,
+        a: Any,
+        i: int,
+        j: int,
+    ) -> None:
+        v, d = learners
+        x = self.blocks.get(i, j)
+        if self._center is not None:
+            x = x - self._center
+        t = np.ascontiguousarray(x @ v)
+        t += d
+        g, slope = np.empty_like(t), np.empty_like(t)
+        objective.activation.apply(t.reshape(-1), g.reshape(-1), slope.reshape(-1))
+        f = g @ factors
+        f += self.F[output, i:j]
+        f += a
+        weight = None if self.weight is None else self.weight[i:j]
+        sums[0] += objective.loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
+        sums[1] += f.sum(dtype=np.float64)
+        slope *= f[:, None]
+        along = sums[2:].reshape(len(factors), -1)
+        along[:, :-1] += (x.T @ slope).T
+        along[:, -1] += slope.sum(axis=0, dtype=np.float64)
+
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
         return float(self.block_losses(loss, output, shift).sum() / self.weight_sum)
@@ -252,6 +323,34 @@ class MemoryRows:
         diagonal += 2 * objective.ridge * (own + shared**2)
         return diagonal
 
+    def joint_gauss_newton(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> Array | None:
+        """Return the Gauss-Newton matrix of m learners together; None for sparse X, and for many numbers."""
+        if not isinstance(self.blocks, DenseBlocks) or len(vector) > FULL_MATRIX_COLUMNS:
+            return None
+        few = self.activations(objective, output, vector, self.n_rows)
+        curvature = objective.loss.curvature(few.y, few.F + vector[0] + few.g @ signs) * few.weight
+        root = np.sqrt(curvature / few.weight.sum())[:, None]
+        v, d = self._folded(vector, len(signs))
+        x1 = np.column_stack([self.blocks.X, np.ones(self.n_rows)])
+        slopes = objective.activation.slope(self.blocks.X @ v.T + d) * signs
+        J = np.hstack([root, *(root * slopes[:, [j]] * x1 for j in range(len(signs)))])
+        own, shared = (each[1:] for each in objective.ridge_curvature(self.units.inverse_scale != 0))
+        matrix: Array = J.T @ J
+        ridge = 2 * objective.ridge * (np.diag(own) + np.outer(shared, shared))
+        matrix[1:, 1:] += np.kron(np.eye(len(signs)), ridge)
+        return matrix
+
+    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> Few:
+        """Return what m learners make of about so many rows, in float64."""
+        some = slice(None, None, -(-self.n_rows // n_rows))
+        v, d = self._folded(vector, (len(vector) - 1) // (self.n_columns + 1))
+        z = (self.blocks.X[some] @ v.T).astype(np.float64) + d
+        y, F = (each[output, some].astype(np.float64) for each in (self.y, self.F))
+        weight = np.ones(len(y)) if self.weight is None else self.weight[some].astype(np.float64)
+        return Few(objective.activation.value(z), y, F, weight)
+
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
         """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
         indices = self._samples[0][0] if self._samples else np.arange(self.n_rows)
@@ -268,6 +367,17 @@ def finish(
     total[:, 2:] *= signs[:, None]
     total[:, 2:-1] = units.fold_gradient(total[:, 2:-1], total[:, -1])
     return objective.finish(total, weight_sum, thetas)
+
+
+def finish_joint(
+    objective: Objective, sums: Array, units: Units, weight_sum: float, vector: Array, signs: Array
+) -> tuple[float, Array]:
+    """Return value and gradient of m learners together, given `MemoryRows.joint_sums` of all groups."""
+    total = sums.sum(axis=0)
+    along = total[2:].reshape(len(signs), -1) * signs[:, None]
+    along[:, :-1] = units.fold_gradient(along[:, :-1], along[:, -1])
+    total[2:] = along.ravel()
+    return objective.finish_joint(total, weight_sum, vector, len(signs))
 
 
 def largest(array: Array) -> float:

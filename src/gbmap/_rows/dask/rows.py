@@ -21,6 +21,7 @@ from gbmap._rows.memory import (
     MemoryRows,
     draw,
     finish,
+    finish_joint,
     fits_float32,
     largest,
     mean_absolute_gradient,
@@ -89,6 +90,13 @@ class DaskRows:
         """Evaluate candidates (a, w, c) with their signs in one round."""
         sums = np.concatenate(self._ask(_block_sums, objective, output, thetas, signs))
         return finish(objective, sums, self.units, self.weight_sum, thetas, signs)
+
+    def joint_value_and_gradient(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[float, Array]:
+        """Evaluate m learners together in one round."""
+        sums = np.concatenate(self._ask(_joint_sums, objective, output, vector, signs))
+        return finish_joint(objective, sums, self.units, self.weight_sum, vector, signs)
 
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
@@ -236,6 +244,13 @@ def _block_sums(
 ) -> Array:
     with _rows(place, X, y, F, weight, units) as rows:
         return rows.block_sums(*candidates)
+
+
+def _joint_sums(
+    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *learners: Any
+) -> Array:
+    with _rows(place, X, y, F, weight, units) as rows:
+        return rows.joint_sums(*learners)
 
 
 def _block_losses(

@@ -1,0 +1,169 @@
+"""One fit as the engine sees it: rows in standard units, what is minimised, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_monotonic_cst
+
+from gbmap import _dask
+from gbmap._core.activation import ACTIVATIONS
+from gbmap._core.arrays import is_foreign
+from gbmap._core.boosting import Stage, boost, mean_losses
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.objective import Objective
+from gbmap._core.weak_learner import Solver
+from gbmap._initial import initial_score
+from gbmap._progress import StageRecord
+from gbmap._reading import Data, check_spread
+from gbmap._rows import as_rows, more_rows
+from gbmap._rows.collapse import collapse
+from gbmap._rows.dask import DaskRows, DaskTable
+from gbmap._rows.device import DeviceRows
+from gbmap._rows.memory import MemoryRows
+from gbmap._rows.moments import Moments
+from gbmap._rows.threads import ThreadTeam
+from gbmap._samples import sample_sizes_for
+
+Array = NDArray[Any]
+AnyRows = MemoryRows | DeviceRows | DaskRows
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows to fit, rows to watch in the units of the former, the objective and the solver.
+
+    Attributes
+    ----------
+    moments : Moments
+        Of the columns of X.
+    target_deviation : array of shape (K,)
+        The spread of y - f_0.
+    """
+
+    rows: AnyRows
+    watched: AnyRows | None
+    objective: Objective
+    solver: Solver
+    moments: Moments
+    target_deviation: Array
+
+    @classmethod
+    def of(cls, estimator: Any, data: Data, validation: Data | None, init: Any, team: ThreadTeam) -> Problem:
+        """Bring rows to standard units, and take the settings of an estimator."""
+        loss, sample_rows = estimator._make_loss(), sample_sizes_for(data.X)
+        residual = loss.degree > 0
+        rows, moments, deviation = _rows_to_fit(estimator, data, init, residual, sample_rows[0], team)
+        check_spread(deviation, estimator.beta)
+        watched = None
+        if validation is not None:
+            X, score = _with_f_0(estimator, validation, init)
+            weight = validation.scaled_weight
+            watched = more_rows(X, validation.targets, score, weight, rows, residual=residual)
+            validation.release()
+        ridge = estimator.l2_regularization / (rows.units.n_active + 1)
+        ridge_units = None if estimator.standardize or not ridge else rows.units.of_plain_rows()
+        activation = ACTIVATIONS[estimator.activation](estimator.beta)
+        monotone = estimator.monotonic_cst
+        if monotone is not None:
+            monotone = _check_monotonic_cst(estimator, monotone)
+        solver = Solver(estimator.n_init, estimator.max_iter, estimator.tol, monotone, sample_rows)
+        objective = Objective(loss, activation, ridge, ridge_units)
+        return cls(rows, watched, objective, solver, moments, deviation)
+
+    def nothing(self, activation: str) -> Ensemble:
+        """Return the ensemble without learners."""
+        units = self.rows.units
+        return Ensemble.empty(len(units.mean), self.rows.n_outputs, activation, units.center)
+
+    def boost(self, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
+        """Grow an ensemble, stage by stage."""
+        return boost(self.rows, self.watched, self.objective, ensemble, n_stages, self.solver, seed)
+
+    @property
+    def loss_unit(self) -> Array:
+        """What a loss in standard units is in those of y, for each output."""
+        with np.errstate(over="ignore", under="ignore"):
+            unit: Array = self.rows.units.target_scale**self.objective.loss.degree
+        return unit
+
+    def first_record(self) -> StageRecord:
+        """Return the losses of f_0."""
+        nothing = -self.rows.units.target_mean / self.rows.units.target_scale
+        return self._losses(nothing)
+
+    def _losses(self, shift: Array | None = None) -> StageRecord:
+        loss = self.objective.loss
+        own, watched = (
+            float(np.mean(self.loss_unit * mean_losses(rows, loss, shift)))
+            for rows in (self.rows, self.watched)
+        )
+        return StageRecord(own, watched)
+
+    def record(self, stage: Stage) -> StageRecord:
+        """Return what a stage reached, and what it took."""
+        return StageRecord(
+            loss=float(np.mean(self.loss_unit * stage.losses)),
+            validation_loss=float(np.mean(self.loss_unit * stage.validation_losses)),
+            n_iter=max(solution.n_iter for solution in stage.solutions),
+            n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
+            converged=all(solution.converged for solution in stage.solutions),
+        )
+
+    def remember(self) -> Any:
+        """Return the scores of all rows, for `restore`."""
+        return [[rows.remember(k) for k in range(rows.n_outputs)] for rows in self._all_rows()]
+
+    def restore(self, scores: Any) -> None:
+        """Bring the scores back to what they were."""
+        for rows, of_rows in zip(self._all_rows(), scores):
+            for output, score in enumerate(of_rows):
+                rows.restore(output, score)
+
+    def replay(self, ensemble: Ensemble, history: list[StageRecord]) -> list[StageRecord]:
+        """Add the learners of an ensemble to the scores, and return a history with the losses on the way."""
+        replayed = [history[0]]
+        for stage, record in enumerate(history[1:]):
+            for j in range(stage * ensemble.n_outputs, (stage + 1) * ensemble.n_outputs):
+                for rows in self._all_rows():
+                    rows.advance(ensemble[: j + 1])
+            losses = self._losses()
+            replayed.append(replace(record, loss=losses.loss, validation_loss=losses.validation_loss))
+        return replayed
+
+    def _all_rows(self) -> list[AnyRows]:
+        return [self.rows] if self.watched is None else [self.rows, self.watched]
+
+
+def _rows_to_fit(
+    estimator: Any, data: Data, init: Any, residual: bool, n_small: int, team: ThreadTeam
+) -> tuple[AnyRows, Moments, Array]:
+    """Return rows in their own standard units, the moments of X, and the spread of y - f_0."""
+    targets, weight = data.targets, data.scaled_weight
+    X, score = _with_f_0(estimator, data, init)
+    if X.shape[0] <= n_small and not is_foreign(X):
+        # A small fit depends neither on the order of rows nor on how they share their weight.
+        X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
+    found = as_rows(
+        X,
+        targets,
+        score,
+        weight,
+        team,
+        standardize=estimator.standardize,
+        residual=residual,
+        ridge=None if estimator.standardize else estimator.l2_regularization,
+    )
+    data.release()
+    return found
+
+
+def _with_f_0(estimator: Any, data: Data, init: Any) -> tuple[Any, Array | float]:
+    """Return X and f_0; a table has it with it."""
+    if isinstance(data.X, DaskTable):
+        return data.X.scored(_dask.score_of_parts(estimator, data.n_outputs)), 0.0
+    return data.X, initial_score(init, data.raw, data.n_outputs, getattr(estimator, "classes_", None))

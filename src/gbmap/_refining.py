@@ -1,0 +1,132 @@
+"""How far to refine a fit: as far as rows that its learners have not seen say, and no further."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from gbmap._core.arrays import to_numpy
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.refinement import MOST_STEPS, Refinement, refine, refined_ensemble
+from gbmap._initial import fit_initial
+from gbmap._log import logger
+from gbmap._problem import AnyRows, Problem
+from gbmap._reading import Data
+from gbmap._rows.threads import ThreadTeam
+
+Array = NDArray[Any]
+
+# Of more rows one part is held out, once: it says enough. Of fewer each is held out once, in five folds.
+_MANY_ROWS, _FOLDS = 20_000, 5
+
+
+class Refined(NamedTuple):
+    """A refined fit.
+
+    `n_steps` are the iterations of each output. `curves`, of shape (n_outputs, n_folds, n_iterations + 1), are
+    held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
+    """
+
+    ensemble: Ensemble
+    n_steps: Array
+    curves: Array | None
+
+
+def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: ThreadTeam) -> Refined:
+    """Optimise the learners of a fit together; `origin` are the scores that boosting began with."""
+    ensemble, seed, curves = estimator.ensemble_, estimator._seed, None
+    limits = np.full(ensemble.n_outputs, MOST_STEPS if estimator.refine is True else estimator.refine)
+    watched = problem.watched if estimator.refine is True else None
+    if estimator.refine is True and watched is None:
+        curves = _curves_of_folds(estimator, data, team)
+        limits = np.array([best_step(each) for each in curves])
+    problem.restore(origin)
+    found = _refine_outputs(problem, watched, ensemble, limits, seed)
+    if watched is not None:
+        curves = same_length([_curve(problem, each, k) for k, each in enumerate(found)])[:, None]
+    n_steps = np.array([each.n_steps for each in found])
+    logger.info("refined by %s iterations", ", ".join(map(str, n_steps)))
+    if n_steps.any():
+        ensemble = refined_ensemble(
+            ensemble, found, _sample(problem, seed), problem.rows.units, problem.objective
+        )
+    return Refined(ensemble, n_steps, curves)
+
+
+def best_step(curves: Array) -> int:
+    """Return where the mean of the folds' curves is lowest, or 0 if that may be chance."""
+    if not len(curves):
+        return 0
+    best = int(np.argmin(curves.mean(axis=0)))
+    gains = curves[:, 0] - curves[:, best]
+    if len(gains) > 1 and gains.mean() < gains.std(ddof=1) / np.sqrt(len(gains)):
+        return 0
+    return best
+
+
+def _refine_outputs(
+    problem: Problem, watched: AnyRows | None, ensemble: Ensemble, limits: Array, seed: int
+) -> list[Refinement]:
+    sample, objective, solver = _sample(problem, seed), problem.objective, problem.solver
+    return [
+        refine(problem.rows, watched, sample, objective, ensemble, output, solver, int(limit))
+        for output, limit in enumerate(limits)
+    ]
+
+
+def _sample(problem: Problem, seed: int) -> Any:
+    return problem.rows.sample(problem.solver.sample_rows[0], np.random.default_rng(seed))
+
+
+def _curve(problem: Problem, refinement: Refinement, output: int) -> Array:
+    curve: Array = problem.loss_unit[output] * refinement.curve
+    return curve
+
+
+def _curves_of_folds(estimator: Any, data: Data, team: ThreadTeam) -> Array:
+    """Return the held-out losses of fits to parts of the rows, refined; see `Refined`."""
+    folds = [_curves_of_fold(estimator, data, *fold, team) for fold in _folds(estimator, data)]
+    if not folds:
+        return np.empty((data.n_outputs, 0, 1))
+    together = same_length([curve for fold in folds for curve in fold])
+    return together.reshape(len(folds), data.n_outputs, -1).swapaxes(0, 1)
+
+
+def _curves_of_fold(estimator: Any, data: Data, train: Array, test: Array, team: ThreadTeam) -> list[Array]:
+    part, rest = data.take(train), data.take(test)
+    init = None if estimator.init is None else fit_initial(estimator.init, part.raw, part.y, part.weight)
+    problem = Problem.of(estimator, part, rest, init, team)
+    origin, nothing = problem.remember(), problem.nothing(estimator.activation)
+    *_, last = problem.boost(nothing, estimator.ensemble_.n_stages, estimator._seed)
+    problem.restore(origin)
+    limits = np.full(data.n_outputs, MOST_STEPS)
+    found = _refine_outputs(problem, problem.watched, last.ensemble, limits, estimator._seed)
+    return [_curve(problem, each, k) for k, each in enumerate(found)]
+
+
+def same_length(curves: Sequence[Array], length: int | None = None) -> Array:
+    """Return curves as rows of a matrix; the last value of each stands for those that follow."""
+    length = length or max(map(len, curves))
+    return np.array([np.pad(curve, (0, length - len(curve)), mode="edge") for curve in curves])
+
+
+def _folds(estimator: Any, data: Data) -> list[tuple[Array, Array]]:
+    """Return rows to fit and rows to hold out; none if there are too few."""
+    kept = np.arange(data.X.shape[0]) if data.weight is None else np.flatnonzero(data.weight)
+    strata = estimator._strata(to_numpy(data.y))
+    rarest = len(kept) if strata is None else int(np.unique(strata[kept], return_counts=True)[1].min())
+    if rarest < 2 * _FOLDS:
+        return []
+    seed = estimator._seed % 2**32
+    if len(kept) > _MANY_ROWS:
+        once = ShuffleSplit if strata is None else StratifiedShuffleSplit
+        cut = once(1, test_size=estimator.validation_fraction, random_state=seed)
+    else:
+        every = KFold if strata is None else StratifiedKFold
+        cut = every(_FOLDS, shuffle=True, random_state=seed)
+    pairs = cut.split(kept, None if strata is None else strata[kept])
+    return [(np.sort(kept[train]), np.sort(kept[test])) for train, test in pairs]

@@ -1,0 +1,207 @@
+"""``refine``: how far it goes, what it keeps, and where it stops."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+from sklearn.linear_model import LinearRegression
+
+import gbmap
+from gbmap import GBMAPClassifier, GBMAPRegressor, GBMAPRegressorCV
+from gbmap.distances import embedding_distances
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_friedman1(1500, noise=0.5, random_state=0)
+    return X[:500], y[:500], X[500:], y[500:]
+
+
+def regressor(**params):
+    return GBMAPRegressor(**{"n_components": 8, "random_state": 0, **params})
+
+
+def test_refinement_predicts_unseen_rows_better(rows):
+    X, y, X_new, y_new = rows
+    plain, refined = (regressor(refine=refine).fit(X, y) for refine in (False, True))
+    assert refined.n_refinements_.shape == (1,)
+    assert refined.n_refinements_[0] > 0
+    assert 1 - refined.score(X_new, y_new) < 0.8 * (1 - plain.score(X_new, y_new))
+    assert refined.loss_curve_[-1] < plain.loss_curve_[-1]
+
+
+def test_learners_stay_as_they_are_where_there_is_nothing_to_learn():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 5)), rng.standard_normal(300)
+    plain, refined = (regressor(refine=refine).fit(X, y) for refine in (False, True))
+    assert refined.n_refinements_.tolist() == [0]
+    np.testing.assert_array_equal(refined.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(refined.loss_curve_, plain.loss_curve_)
+
+
+def test_validation_rows_say_how_far_to_go(rows):
+    X, y, X_new, y_new = rows
+    model = regressor(refine=True).fit(X, y, X_val=X_new, y_val=y_new)
+    curve = model.refinement_curves_[0, 0]
+    assert model.refinement_curves_.shape[:2] == (1, 1)
+    assert model.n_refinements_[0] == np.argmin(curve)
+    assert curve.min() == pytest.approx(np.mean((y_new - model.predict(X_new)) ** 2))
+    assert curve.min() == pytest.approx(model.validation_loss_curve_[-1])
+    assert curve[0] == pytest.approx(
+        regressor().fit(X, y, X_val=X_new, y_val=y_new).validation_loss_curve_[-1]
+    )
+
+
+def test_without_them_five_folds_do(rows):
+    X, y, *_ = rows
+    model = regressor(refine=True).fit(X, y)
+    assert model.refinement_curves_.shape[:2] == (1, 5)
+    assert model.n_refinements_[0] <= np.argmin(model.refinement_curves_[0].mean(axis=0))
+
+
+def test_rows_set_aside_for_early_stopping_say_it_too(rows):
+    X, y, *_ = rows
+    model = regressor(refine=True, early_stopping=True, n_components=20).fit(X, y)
+    assert model.refinement_curves_.shape[:2] == (1, 1)
+    assert model.n_components_ <= 20
+    assert model.validation_loss_curve_[-1] == pytest.approx(model.refinement_curves_.min())
+
+
+def test_a_number_is_so_many_iterations(rows):
+    X, y, *_ = rows
+    model = regressor(refine=7).fit(X, y)
+    assert model.n_refinements_.tolist() == [7]
+    assert model.refinement_curves_ is None
+    np.testing.assert_array_equal(regressor(refine=0).fit(X, y).predict(X), regressor().fit(X, y).predict(X))
+
+
+def test_the_loss_curve_is_that_of_the_staged_predictions(rows):
+    X, y, *_ = rows
+    model = regressor(refine=20).fit(X, y)
+    losses = [np.mean((y - f) ** 2) for f in model.staged_predict(X)]
+    np.testing.assert_allclose(model.loss_curve_[1:], losses)
+
+
+@pytest.mark.parametrize("refine", [15, True])
+def test_threads_weights_and_order_of_rows_leave_a_small_fit_alone(rows, refine):
+    X, y, *_ = rows
+    fits = [regressor(refine=refine, n_jobs=n).fit(X, y) for n in (1, 2)]
+    np.testing.assert_array_equal(fits[0].ensemble_.weights, fits[1].ensemble_.weights)
+    if refine is not True:  # folds are cut by the order of rows
+        order = np.random.default_rng(0).permutation(len(y))
+        shuffled = regressor(refine=refine).fit(X[order], y[order])
+        np.testing.assert_array_equal(shuffled.ensemble_.weights, fits[0].ensemble_.weights)
+        twice = regressor(refine=refine).fit(X, y, np.full(len(y), 2.0))
+        np.testing.assert_array_equal(twice.ensemble_.weights, fits[0].ensemble_.weights)
+
+
+def test_rows_without_weight_are_not_there(rows):
+    X, y, *_ = rows
+    weight = np.r_[np.ones(300), np.zeros(200)]
+    spoilt = np.where(weight > 0, y, 1e6)
+    weighted, fewer = (
+        regressor(refine=True).fit(X, spoilt, weight),
+        regressor(refine=True).fit(X[:300], y[:300]),
+    )
+    np.testing.assert_allclose(weighted.predict(X), fewer.predict(X), rtol=1e-6)
+
+
+def test_monotone_columns_stay_monotone(rows):
+    X, y, X_new, _ = rows
+    model = regressor(refine=40, monotonic_cst=[0, 0, 0, 1, 0, 0, 0, 0, 0, -1]).fit(X, y)
+    assert model.n_refinements_[0] > 0
+    slopes = model.ensemble_.gradient(X_new)[:, :, 0]
+    assert slopes[:, 3].min() >= 0
+    assert slopes[:, 9].max() <= 0
+
+
+def test_targets_and_classes_are_refined_one_by_one(rows):
+    X, y, X_new, y_new = rows
+    both = regressor(refine=True).fit(X, np.c_[y, np.random.default_rng(0).standard_normal(len(y))])
+    assert both.n_refinements_[0] > 0 == both.n_refinements_[1]
+    labels = np.digitize(y, [11, 17])
+    classifier = GBMAPClassifier(5, random_state=0, refine=10).fit(X, labels)
+    assert classifier.n_refinements_.tolist() == [10, 10, 10]
+    assert classifier.score(X_new, np.digitize(y_new, [11, 17])) > 0.75
+
+
+def test_an_initial_model_is_fitted_anew_in_every_fold(rows):
+    X, y, X_new, y_new = rows
+    seen = []
+
+    class Counting(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    model = regressor(refine=True, init=Counting()).fit(X, y)
+    assert seen == [500, 400, 400, 400, 400, 400]
+    assert model.score(X_new, y_new) > regressor(init=LinearRegression()).fit(X, y).score(X_new, y_new)
+
+
+def test_few_rows_are_not_refined():
+    X = np.linspace(0, 1, 8)[:, None]
+    model = GBMAPRegressor(2, random_state=0, refine=True).fit(X, X[:, 0] ** 2)
+    assert model.n_refinements_.tolist() == [0]
+
+
+def test_a_refined_fit_goes_on_with_warm_start(rows):
+    X, y, *_ = rows
+    model = regressor(refine=10, warm_start=True).fit(X, y)
+    first = model.loss_curve_[-1]
+    model.set_params(n_components=12).fit(X, y)
+    assert model.n_components_ == 12
+    assert model.loss_curve_[-1] < first
+
+
+def test_a_checkpoint_leads_to_the_same_refined_fit(rows, tmp_path):
+    X, y, *_ = rows
+    path = tmp_path / "fit"
+    whole = regressor(refine=True).fit(X, y)
+    regressor(refine=True, n_components=3).fit(X, y, checkpoint=path)
+    resumed = regressor(refine=True).fit(X, y, checkpoint=path)
+    np.testing.assert_array_equal(resumed.ensemble_.weights, whole.ensemble_.weights)
+    np.testing.assert_array_equal(resumed.n_refinements_, whole.n_refinements_)
+
+
+def test_a_refined_model_is_stored(rows, tmp_path):
+    X, y, *_ = rows
+    model = regressor(refine=True).fit(X, y)
+    gbmap.save(model, tmp_path / "model.gbmap")
+    loaded = gbmap.load(tmp_path / "model.gbmap")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.refinement_curves_, model.refinement_curves_)
+
+
+def test_explanations_and_bounds_hold_for_refined_models(rows):
+    X, y, *_ = rows
+    model = regressor(refine=20).fit(X, y)
+    phi = model.transform(X)
+    np.testing.assert_allclose(phi.sum(axis=1), model.predict(X))
+    distance = embedding_distances(model, X[:20])
+    gaps = np.abs(model.predict(X[:20])[:, None] - model.predict(X[:20]))
+    assert (gaps <= distance + 1e-9).all()
+
+
+def test_a_search_refines_if_its_estimator_does(rows):
+    X, y, X_new, y_new = rows
+    plain, refined = (
+        GBMAPRegressorCV(12, cv=3, random_state=0, estimator=GBMAPRegressor(refine=refine)).fit(X, y)
+        for refine in (False, True)
+    )
+    assert refined.best_estimator_.n_refinements_[0] > 0
+    assert refined.best_loss_ < plain.best_loss_
+    assert refined.score(X_new, y_new) > plain.score(X_new, y_new)
+    assert len(refined.refinement_losses_) == 3
+    assert refined.best_loss_ == pytest.approx(
+        min(losses.mean(axis=0).min() for losses in refined.refinement_losses_.values()), rel=1e-2
+    )
+
+
+def test_a_search_loses_nothing_by_refinement_on_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 5)), rng.standard_normal(600)
+    plain, refined = (
+        GBMAPRegressorCV(4, random_state=0, estimator=GBMAPRegressor(refine=refine)).fit(X[:300], y[:300])
+        for refine in (False, True)
+    )
+    assert refined.score(X[300:], y[300:]) > plain.score(X[300:], y[300:]) - 0.01
