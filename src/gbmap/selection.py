@@ -290,7 +290,9 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
     estimator : GBMAPRegressor, default=None
         The other parameters; None is those by default. Its own ``n_components``, ``beta``,
-        ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count.
+        ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count. With ``refine=True`` the
+        best models of the three best pairs are refined in every fold too, and ``refine`` of the chosen one
+        is the number of iterations that was best.
     cv : int, splitter or iterable, default=5
         A number of folds, which are drawn at random; or as in scikit-learn.
     one_standard_error : bool, default=False
@@ -316,6 +318,8 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     cv_losses_ : array of shape (n_candidates, n_folds, n_components)
         Mean losses of the held-out rows, by the number of learners. A fold ends when ten learners in a
         row have not helped; its last loss stands for those that follow.
+    refinement_losses_ : dict of arrays of shape (n_folds, n_iterations + 1)
+        If models were refined: the same by iterations of refinement, for some of the candidates, by number.
 
     See Also
     --------
