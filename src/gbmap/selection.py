@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from numbers import Integral, Real
 from typing import Any, Self
@@ -26,6 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, _num_sample
 
 from gbmap._base import BaseGBMAP, _seed
 from gbmap._refining import best_step, same_length
+from gbmap._rows.threads import effective_threads
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 
 Array = NDArray[Any]
@@ -37,6 +39,8 @@ _BETAS = (2.0, 10.0)
 _L2_REGULARIZATIONS = (1e-3, 3e-2, 1.0)
 # A fold ends when so many learners in a row have not helped its held-out rows.
 _PATIENCE = 10
+# Learners times numbers in X below which it takes longer to start processes than they save.
+_WORTH_PROCESSES = 5_000_000
 # So many pairs of beta and ridge, the best without it, are refined.
 _REFINED = 3
 
@@ -121,7 +125,10 @@ class BaseGBMAPCV(
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         folds = list(self._folds(X, y, seed))
         weights = [_fold_weight(sample_weight, test) for _, test in folds]
-        parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+        n_fits = len(self.candidates_) * len(folds) * self.n_components
+        parallel = Parallel(
+            n_jobs=_processes(self.n_jobs, n_fits * math.prod(np.shape(X))), verbose=self.verbose
+        )
         boosted = clone(template).set_params(refine=False)
         models = parallel(
             delayed(_fit_fold)(clone(boosted).set_params(**candidate), X, y, sample_weight, fold)
@@ -148,7 +155,7 @@ class BaseGBMAPCV(
     def _refine(
         self, models: Array, X: Any, y: Any, weight: Any, folds: Any, fold_weights: Any, parallel: Any
     ) -> int:
-        """Return by how many iterations to refine, and of which model: the best of a few, each at its best."""
+        """Set which model to refine, the best of a few, each at its best size, and return by how much."""
         mean = np.average(self.cv_losses_, axis=1, weights=fold_weights)
         tried = [self.best_index_] if self.one_standard_error else np.argsort(mean.min(axis=1))[:_REFINED]
         sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
@@ -299,7 +306,7 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
         Whether to take the fewest learners whose mean loss is within one standard error of the lowest,
         instead of the lowest.
     n_jobs : int, default=None
-        Processes for the folds; see joblib.
+        Processes for the folds, as in joblib, but None is one for each core where that saves time.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
 
@@ -446,6 +453,13 @@ class _Patience:
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Do nothing."""
+
+
+def _processes(n_jobs: int | None, work: int) -> int:
+    """Return the number of processes for learners times numbers in X, where None is to choose."""
+    if n_jobs is None and work < _WORTH_PROCESSES:
+        return 1
+    return effective_threads(n_jobs, work)
 
 
 def _fit_fold(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Any:
