@@ -351,9 +351,11 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
 }
 # Callbacks watch a fit; they are no part of the model.
 _CALLBACKS = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx"}
+_ADDED = {"TableModel": {"refine": False}}
 _REGISTRY = Registry(
     classes={**_OWN, **{f"sklearn.{cls.__name__}": cls for cls in _SKLEARN}},
     check=_check,
     way_out=_way_out,
     left_out=frozenset(_CALLBACKS),
+    added=_ADDED,
 )

@@ -37,6 +37,12 @@ def test_json_is_one_document_with_the_same_facts_and_the_rest_goes_elsewhere(ru
     assert document["scores"] == gbmap.load(folder / "made.gbmap").scores_
 
 
+def test_refine_refines_and_says_so(run, folder):
+    ended = fit(run, folder, "--drop", "class", "--refine", "--beta", 5, "--l2", 0.001)
+    assert "3 learners, refined together, beta 5, ridge 0.001." in ended.out
+    assert gbmap.load(folder / "made.gbmap").pipeline_[-1].n_refinements_[0] > 0
+
+
 def test_options_reach_the_model(run, folder):
     options = [
         "--beta",

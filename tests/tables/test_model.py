@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -168,6 +168,14 @@ def test_what_is_left_open_is_chosen_by_cross_validation_of_the_fitted_rows():
     assert gbmap_step.beta == 2.0
     assert gbmap_step.l2_regularization == search.l2_regularization_
     assert gbmap_step.n_components == max(search.n_components_, 2)
+
+
+def test_what_is_chosen_may_be_refined():
+    X, y = make_friedman1(400, noise=0.2, random_state=0)
+    frame = pd.DataFrame(X).add_prefix("x").assign(y=y)
+    plain, refined = (TableModel("y", refine=refine).fit(frame) for refine in (False, True))
+    assert refined.pipeline_[-1].n_refinements_[0] == refined.pipeline_[-1].refine > 0
+    assert refined.scores_["gbmap"]["r2"] > plain.scores_["gbmap"]["r2"]
 
 
 def test_of_many_classes_the_ridge_is_chosen_by_one_split():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -70,12 +70,15 @@ class Registry:
         Gives the end of the message about an object that cannot be stored.
     left_out : set of str
         Members that are not stored.
+    added : dict of str to dict
+        By the names of classes: members that files from before them do not have, and what they are then.
     """
 
     classes: Mapping[str, type]
     check: Callable[[Any], None]
     way_out: Callable[[Any], str] = by_skops
     left_out: frozenset[str] = frozenset()
+    added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a class, None if it is not known."""
@@ -271,6 +274,9 @@ class _Decoder:
         if cls is None:
             raise ValueError(f"an instance of the unknown class {name!r}")
         members = {key: self.value(item) for key, item in state.items()}
+        members |= {
+            key: value for key, value in self.registry.added.get(name, {}).items() if key not in members
+        }
         instance = cls(**members) if is_dataclass(cls) else _with_state(cls, members)
         self.registry.check(instance)
         return self._remember(instance)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from gbmap.cli._models import open_data
@@ -43,6 +44,10 @@ def fit(
     beta: Beta = None,
     l2: L2 = None,
     loss: Loss = None,
+    refine: Annotated[
+        bool,
+        typer.Option("--refine", help="Optimise all learners together in the end: slower, often better."),
+    ] = False,
     test_size: TestSize = 0.2,
     no_reference: Annotated[
         bool, typer.Option("--no-reference", help="Store no drift detector: a smaller file, without data.")
@@ -82,6 +87,7 @@ def fit(
         beta=beta,
         l2_regularization=l2,
         loss=loss,
+        refine=refine,
         n_jobs=jobs,
         random_state=seed,
     )
@@ -101,6 +107,7 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
         "parameters": {
             name: getattr(model.pipeline_[-1], name) for name in ("n_components", "beta", "l2_regularization")
         },
+        "refined": bool(np.any(getattr(model.pipeline_[-1], "n_refinements_", 0))),
         "rows_fitted": model.n_fitted_,
         "rows_held_out": model.n_held_out_,
         "scores": model.scores_,
@@ -121,8 +128,10 @@ def _show(page: Page, document: dict[str, Any]) -> None:
             page.line(advice)
     page.line()
     chosen = document["parameters"]
+    refined = ", refined together" if document["refined"] else ""
     page.line(
-        f"{chosen['n_components']} learners, beta {chosen['beta']:g}, ridge {chosen['l2_regularization']:g}."
+        f"{chosen['n_components']} learners{refined}, beta {chosen['beta']:g}, "
+        f"ridge {chosen['l2_regularization']:g}."
     )
     page.line(
         f"Fitted to {number(document['rows_fitted'])} rows in {document['seconds']:.1f} s; wrote "

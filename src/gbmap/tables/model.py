@@ -67,6 +67,9 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         rows to fit; else 20, 5.0 and 1e-3. For more than five classes beta is 5.0, and one split decides.
     loss : str, default=None
         As those of the estimators; None is the default loss of the task.
+    refine : bool, default=False
+        Whether to optimise all learners together in the end, as far as held-out rows like it: better
+        predictions for a longer fit.
     n_jobs : int, default=None
     random_state : int, default=0
         Seeds everything: the same data give the same bits.
@@ -125,6 +128,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         "task": [StrOptions(set(TASKS)), None],
         "test_size": [Interval(Real, 0, 1, closed="left")],
         "reference_rows": [Interval(Integral, 0, None, closed="left")],
+        "refine": ["boolean"],
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
@@ -144,6 +148,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         beta: float | None = None,
         l2_regularization: float | None = None,
         loss: Any = None,
+        refine: bool = False,
         n_jobs: int | None = None,
         random_state: int = 0,
     ):
@@ -155,6 +160,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         self.beta = beta
         self.l2_regularization = l2_regularization
         self.loss = loss
+        self.refine = refine
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -255,7 +261,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             )
         kind = GBMAPRegressor if task == "regression" else GBMAPClassifier
         given = {name: getattr(self, name) for name in (*_CHOSEN, "loss") if getattr(self, name) is not None}
-        return kind(n_jobs=self.n_jobs, random_state=self.random_state, **given)
+        return kind(refine=self.refine, n_jobs=self.n_jobs, random_state=self.random_state, **given)
 
     def _choose(self, gbmap: GBMAPRegressor | GBMAPClassifier, inputs: Any, y: Array) -> dict[str, Any]:
         """Return the parameters that were left open, chosen by cross-validation if the rows allow that."""
@@ -279,7 +285,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         chosen = {name: getattr(search, f"{name}_") for name in _CHOSEN if is_open[name]}
         if "n_components" in chosen:
             chosen["n_components"] = max(chosen["n_components"], _PLANE)
-        return chosen
+        return chosen | {"refine": search.best_estimator_.refine}
 
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
         X, y = _sample(X, y, self.reference_rows, self.random_state)
