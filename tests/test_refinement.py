@@ -1,5 +1,7 @@
 """``refine``: how far it goes, what it keeps, and where it stops."""
 
+import array_api_strict as strict
+import dask.array as da
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
@@ -180,6 +182,37 @@ def test_explanations_and_bounds_hold_for_refined_models(rows):
     distance = embedding_distances(model, X[:20])
     gaps = np.abs(model.predict(X[:20])[:, None] - model.predict(X[:20]))
     assert (gaps <= distance + 1e-9).all()
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    X, y = make_friedman1(15_000, 5, noise=0.5, random_state=0)
+    return X, y
+
+
+def test_arrays_of_another_library_are_refined_where_they_are(many_rows):
+    X, y = many_rows
+    here = regressor(refine=8, n_components=4).fit(X, y)
+    there = regressor(refine=8, n_components=4).fit(strict.asarray(X), strict.asarray(y))
+    assert there.n_refinements_.tolist() == [8]
+    unrefined = regressor(n_components=4).fit(X, y)
+    assert there.loss_curve_[-1] < unrefined.loss_curve_[-1]
+    assert there.loss_curve_[-1] == pytest.approx(here.loss_curve_[-1], rel=0.1)
+
+
+def test_rows_on_workers_are_refined_if_others_say_how_far(many_rows):
+    X, y = many_rows
+    with pytest.raises(
+        ValueError, match="refine=True needs X_val and y_val in fit when X is a Dask collection"
+    ):
+        regressor(refine=True).fit(da.from_array(X, 4000), da.from_array(y, 4000))
+    asked = {"X_val": X[:2000], "y_val": y[:2000]}
+    here = regressor(refine=True, n_components=3).fit(X[2000:], y[2000:], **asked)
+    there = regressor(refine=True, n_components=3).fit(
+        da.from_array(X[2000:], 4000), da.from_array(y[2000:], 4000), **asked
+    )
+    np.testing.assert_array_equal(there.n_refinements_, here.n_refinements_)
+    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=1e-9)
 
 
 def test_a_search_refines_if_its_estimator_does(rows):
