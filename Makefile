@@ -5,7 +5,7 @@ STAMPS := .venv/stamps
 SETTINGS := pyproject.toml src/gbmap/__init__.py
 
 # Experiments of the benchmarks that need no environment beside gbmap's, and those that run a peer in its own.
-ALONE := sets small passes memory sparse explaining distances neighbours drift predictors pictures
+ALONE := sets small passes memory sparse explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
 .PHONY: demo test docs bench bench-scaling bench-device bench-dask bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -23,7 +26,8 @@ OK = "ok"
 class Table:
     """The rows of one experiment, saved after each change so that an interrupted run loses nothing.
 
-    A row replaces an earlier one with the same key, so that the file never holds a measurement twice.
+    A row replaces an earlier one with the same key, so that the file never holds a measurement twice. Runs
+    that write to one file at the same time keep each other's rows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,14 +52,30 @@ class Table:
 
     def put(self, row: Row) -> None:
         """Store the row and save the file."""
-        self._rows[_key(row)] = row
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone_in(self.path.parent):
+            self._rows |= {_key(known): known for known in read_rows(self.path)}
+            self._rows[_key(row)] = row
+            self._save()
+
+    def _save(self) -> None:
         draft = self.path.with_suffix(".tmp")
         with draft.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
             writer.writeheader()
             writer.writerows(self._rows.values())
         draft.replace(self.path)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock: one run writes at a time."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _key(row: Row) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from benchmarks.sections import (
     sets,
     small,
     sparse,
+    starts,
 )
 
 OUTPUT = Path(__file__).parent / "RESULTS.md"
@@ -51,6 +52,7 @@ SECTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
     "local_model": local_model.section,
     "clusters": clusters.section,
     "costs": costs.section,
+    "starts": starts.section,
     "device": device.section,
     "passes": passes.section,
     "linearity": linearity.section,
@@ -71,6 +73,7 @@ FIGURES: dict[str, Callable[[Sequence[Row]], dict[str, Any]]] = {
     "local_model": local_model.figures,
     "clusters": clusters.figures,
     "costs": costs.figures,
+    "starts": starts.figures,
     "neighbour_scores": neighbour_scores.figures,
 }
 
@@ -86,8 +89,8 @@ INTRODUCTION = """\
 # Results
 
 Made by `python -m benchmarks.report` from the rows in `results/`; how to measure again is in README.md.
-Times are wall-clock. PASS and short say whether a target of the project is met; "3 of 4" counts the
-problems that meet it. Each section shows the version and machine that were measured last.
+Times are wall-clock unless it is said otherwise. PASS and short say whether a target of the project is met;
+"3 of 4" counts the problems that meet it. Each section shows the version and machine that were measured last.
 
 One protocol for all scores: encoders and scalers are fitted on training rows only; real data are
 standardised, synthetic data come as they are; settings are chosen by training rows, never by test rows; mean

@@ -33,6 +33,7 @@ from benchmarks.experiments import (
     sets,
     small,
     sparse,
+    starts,
 )
 from benchmarks.problems import parse_size
 from benchmarks.records import RESULTS
@@ -53,16 +54,18 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "sets": (sets.run,),
     "pictures": (drift_points.run, clusters.run, local_model.run),
     "costs": (costs.run,),
+    "starts": (starts.run,),
     "device": (device.run,),
 }
 ALL = "all"
-# Those whose rows are scores: they need no quiet machine, but splits enough for a spread.
-SCORED = ("drift", "neighbours", "features", "predictors", "pictures")
+# Those whose rows are scores or processor time: they need no quiet machine, but splits enough for a spread.
+SCORED = ("drift", "neighbours", "features", "predictors", "pictures", "starts")
 KNOWN = tuple({*predictors.PROBLEMS, *features.PROBLEMS, *neighbour_scores.SYNTHETIC, *costs.PROBLEMS})
 HELP = {
     "sets": "rows and columns of the data sets: the paper's Table 1",
     "pictures": "points of drift, clusters and a local model: the paper's Figures 2 to 8",
     "costs": "score against training time and model size, beside the peers",
+    "starts": "training loss against time with several random starts of each learner",
     "predictors": "GBMAP, linear models and XGBoost: the first block of the paper's Table 4",
     "features": "linear models of m coordinates: the paper's Table 5 and Figure 1",
     "scaling": "the paper's runtime table, beside the peers",
@@ -109,7 +112,7 @@ def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     parser.add_argument(
         "--repeats", type=int, default=_repeats(experiment), help="of each kind (default: %(default)s)"
     )
-    if experiment in ("scaling", "small", "features", "predictors", "costs"):
+    if experiment in ("scaling", "small", "features", "predictors", "costs", "starts"):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
     if experiment in ("small", "costs", *SCORED):
         parser.add_argument("--datasets", nargs="+", default=[], choices=KNOWN, metavar="NAME")

@@ -38,7 +38,8 @@ class Scores:
         for row in sorted(rows, key=lambda row: int(row["repeat"])):
             case = row["problem"], row["method"]
             if row["status"] == OK:
-                found.setdefault(case, []).append(json.loads(row["extra"]))
+                entry = json.loads(row["extra"]) | {"repeat": int(row["repeat"])}
+                found.setdefault(case, []).append(entry)
             else:
                 trouble[case] = row["status"].partition(":")[0]
         return cls(found, trouble)
@@ -47,10 +48,19 @@ class Scores:
         """A figure in every split."""
         return [extra[field] for extra in self.found.get((problem, method), ()) if field in extra]
 
-    def mean(self, problem: str, method: str) -> float | None:
-        """The mean score, if there is one."""
-        values = self.values(problem, method)
+    def mean(self, problem: str, method: str, field: str = "score") -> float | None:
+        """The mean score, or that of another figure, if there is one."""
+        values = self.values(problem, method, field)
         return mean(values) if values else None
+
+    def gain(self, problem: str, method: str, over: str) -> float | None:
+        """The mean difference to another method, over the splits that both have."""
+        mine, theirs = (
+            dict(zip(self.values(problem, one, "repeat"), self.values(problem, one)))
+            for one in (method, over)
+        )
+        gains = [mine[repeat] - theirs[repeat] for repeat in mine if repeat in theirs]
+        return mean(gains) if gains else None
 
     def spread(self, problem: str, method: str) -> float:
         """The standard deviation over the repeats; none for a single one."""

@@ -49,6 +49,13 @@ def is_synthetic(name: str) -> bool:
     return SYNTHETIC.fullmatch(name) is not None
 
 
+def size_of(name: str) -> Size:
+    """Rows and columns of synthetic data."""
+    found = SYNTHETIC.fullmatch(name)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
 def plain(name: str) -> str:
     """The name without the seed of a split."""
     return name.partition("@")[0]

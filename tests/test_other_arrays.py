@@ -73,6 +73,17 @@ def test_rows_are_visited_in_parts_if_they_are_many(convert, in_memory, monkeypa
 
 
 @everywhere
+def test_a_pass_over_wide_rows_takes_them_as_they_are(convert, monkeypatch):
+    wide = convert(rng.normal(size=(N, 40)))
+    monkeypatch.setattr(device, "_CHUNK_NUMBERS", 10 * N)  # room for some numbers a row, not for a copy of X
+    with ThreadTeam(1) as team:
+        rows, _, _ = as_rows(wide, convert(y[:, None]), 0.0, None, team, standardize=True, residual=True)
+    parts = [part for part, *_ in rows._chunks(0)]
+    assert len(parts) == 1
+    assert parts[0] is rows.X
+
+
+@everywhere
 def test_few_rows_are_fitted_in_memory_to_the_same_bits(convert):
     model = GBMAPRegressor(2, random_state=0).fit(convert(X[:500]), convert(y[:500]))
     np.testing.assert_array_equal(

@@ -1,18 +1,20 @@
-"""The two child processes of the out-of-core experiment.
+"""The child processes of the out-of-core experiment.
 
-python -m benchmarks.experiments.out_of_core_child write FOLDER NxP
-python -m benchmarks.experiments.out_of_core_child fit FOLDER M SEED LIMIT
+python -m benchmarks.experiments.out_of_core_child write mapped|parquet|dask FOLDER NxP
+python -m benchmarks.experiments.out_of_core_child fit mapped|parquet|dask FOLDER M SEED LIMIT
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,38 +22,97 @@ from benchmarks.methods.base import timed
 from benchmarks.problems import parse_size
 
 CHUNK = 1_000_000
+ROW_GROUP, BATCH = 250_000, 50_000
+CLIENT_BYTES = 400_000_000
 GROUPS = Path("/sys/fs/cgroup/memory")
 
 
-def write(folder: str, size: str) -> None:
-    """Write X and y a part at a time: y is a sum of cosines and noise."""
-    n, p = parse_size(size)
+def write(kind: str, folder: str, size: str) -> None:
+    """Write X and y a part at a time."""
+    writer = write_mapped if kind == "mapped" else write_parquet
+    writer(Path(folder), *parse_size(size))
+
+
+def parts(n: int, p: int, chunk: int) -> Iterator[tuple[Any, Any]]:
+    """Yield rows in float32: y is a sum of cosines and noise."""
     rng = np.random.default_rng(0)
-    X = np.lib.format.open_memmap(Path(folder, "X.npy"), "w+", np.float32, (n, p))
+    for i in range(0, n, chunk):
+        X = rng.standard_normal((min(chunk, n - i), p), dtype=np.float32)
+        yield X, (np.cos(X).mean(axis=1) + 0.05 * rng.standard_normal(len(X))).astype(np.float32)
+
+
+def write_mapped(folder: Path, n: int, p: int) -> None:
+    """Write both as arrays."""
+    X = np.lib.format.open_memmap(folder / "X.npy", "w+", np.float32, (n, p))
     y = np.empty(n, np.float32)
-    for i in range(0, n, CHUNK):
-        part = rng.standard_normal((min(CHUNK, n - i), p), dtype=np.float32)
-        X[i : i + CHUNK] = part
-        y[i : i + CHUNK] = np.cos(part).mean(axis=1) + 0.05 * rng.standard_normal(len(part))
+    for number, part in enumerate(parts(n, p, CHUNK)):
+        rows = slice(number * CHUNK, (number + 1) * CHUNK)
+        X[rows], y[rows] = part
     X.flush()
-    np.save(Path(folder, "y.npy"), y)
+    np.save(folder / "y.npy", y)
 
 
-def fit(folder: str, m: str, seed: str, limit: str) -> None:
-    """Fit the mapped file under the limit, and print what it took."""
+def write_parquet(folder: Path, n: int, p: int) -> None:
+    """Write both as one table of many row groups, X with two decimals, as measured numbers have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.float32()) for name in (*(f"x{k}" for k in range(p)), "y")])
+    with pq.ParquetWriter(folder / "rows.parquet", schema) as file:
+        for X, y in parts(n, p, ROW_GROUP):
+            file.write_table(pa.table([*X.round(2).T, y], schema=schema))
+
+
+def map_parquet(folder: Path) -> None:
+    """Turn the table into arrays, batch by batch, in memory for one of them."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(folder / "rows.parquet")
+    n, names = file.metadata.num_rows, file.schema_arrow.names[:-1]
+    X = np.lib.format.open_memmap(folder / "X.npy", "w+", np.float32, (n, len(names)))
+    y, start = np.empty(n, np.float32), 0
+    for batch in file.iter_batches(BATCH):
+        rows = slice(start, start + batch.num_rows)
+        X[rows], y[rows] = np.column_stack([batch[name] for name in names]), batch["y"]
+        start = rows.stop
+    X.flush()
+    np.save(folder / "y.npy", y)
+
+
+def fit_mapped(model: Any, folder: Path, limit: int) -> None:
+    """Fit rows of a memory-mapped array."""
+    model.fit(np.load(folder / "X.npy", mmap_mode="r"), np.load(folder / "y.npy"))
+
+
+def fit_dask(model: Any, folder: Path, limit: int) -> None:
+    """Fit rows of a Parquet file on a worker of Dask's, which shares the limit with this process."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    options |= {"memory_limit": limit - CLIENT_BYTES, "local_directory": folder}
+    with LocalCluster(**options, silence_logs=logging.ERROR) as cluster, Client(cluster):
+        rows = dd.read_parquet(folder / "rows.parquet", split_row_groups=1)
+        model.fit(rows.drop(columns="y"), rows["y"])
+
+
+def fit(kind: str, folder: str, m: str, seed: str, limit: str) -> None:
+    """Fit the file under the limit, and print what it took."""
     from gbmap import GBMAPRegressor
 
-    model = GBMAPRegressor(int(m), random_state=int(seed))
-    with held_to(int(limit)) as kind:
-        X, y = np.load(Path(folder, "X.npy"), mmap_mode="r"), np.load(Path(folder, "y.npy"))
-        seconds, _ = timed(lambda: model.fit(X, y))
+    model, mapping = GBMAPRegressor(int(m), random_state=int(seed)), 0.0
+    with held_to(int(limit)) as held:
+        if kind == "parquet":
+            mapping, _ = timed(lambda: map_parquet(Path(folder)))
+        fitted = fit_dask if kind == "dask" else fit_mapped
+        seconds, _ = timed(lambda: fitted(model, Path(folder), int(limit)))
     found = {
-        "seconds": seconds,
+        "seconds": mapping + seconds,
+        "mapping_seconds": mapping,
         "loss": float(model.loss_curve_[-1]),
         "passes": sum(record.n_evaluations for record in model.history_),
-        "x_bytes": X.nbytes,
         "limit_bytes": int(limit),
-        "limit": kind,
+        "limit": held,
     }
     print(json.dumps(found))
 
@@ -69,7 +130,8 @@ def held_to(limit: int) -> Iterator[str]:
         yield "its own data"
         return
     yield "its own data and cached pages of files"
-    (GROUPS / "cgroup.procs").write_text(process)
+    for each in (group / "cgroup.procs").read_text().split():  # this process, and what it has started
+        (GROUPS / "cgroup.procs").write_text(each)
     group.rmdir()
 
 

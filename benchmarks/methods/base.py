@@ -82,7 +82,8 @@ class Predictor(Protocol):
     """One way to predict, with settings to choose.
 
     ``space`` holds what is drawn at random. ``train`` fits the largest model unless the settings name a
-    ``size``; ``path`` gives the scores f of rows at every size that one fit holds.
+    ``size``; ``path`` gives the scores f of rows at every size that one fit holds. ``told`` is what a fit has
+    chosen by itself.
     """
 
     @property
@@ -93,6 +94,8 @@ class Predictor(Protocol):
     def train(self, data: Data, settings: Settings, *, seed: int) -> Any: ...
 
     def path(self, model: Any, X: NDArray[Any]) -> dict[int, NDArray[Any]]: ...
+
+    def told(self, model: Any) -> Mapping[str, float]: ...
 
     def peer(self) -> str: ...
 
@@ -114,6 +117,13 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
     start = time.perf_counter()
     value = call()
     return time.perf_counter() - start, value
+
+
+def worked(call: Callable[[], T]) -> tuple[float, T]:
+    """Processor seconds of a call, which other processes hardly lengthen, and what it returned."""
+    start = time.process_time()
+    value = call()
+    return time.process_time() - start, value
 
 
 def peer_versions(*distributions: str) -> str:

@@ -77,7 +77,7 @@ class GBMAPFeatures:
         beta = self._choose_beta(split, seed)
         params = _features(split, beta) | {"n_init": self.n_init}
         fitted = GBMAP(max(sizes), params).estimator(split.task, seed, 1)
-        seconds, _ = timed(lambda: _fit(fitted, split.train))
+        seconds, _ = timed(lambda: quiet_fit(fitted, split.train))
         train, test = fitted.transform(split.train.X), fitted.transform(split.test.X)
         for m in sizes:
             extra = {"beta": round(beta, 4), "draws": self.draws}
@@ -89,7 +89,9 @@ class GBMAPFeatures:
         fit_data, judge_data = split.train.part(fit_rows), split.train.part(judge_rows)
 
         def judged(beta: float) -> float:
-            model = _fit(GBMAP(CHOSEN_AT, _features(split, beta)).estimator(split.task, seed, 1), fit_data)
+            model = quiet_fit(
+                GBMAP(CHOSEN_AT, _features(split, beta)).estimator(split.task, seed, 1), fit_data
+            )
             known, new = (Data(model.transform(part.X), part.y, part.task) for part in (fit_data, judge_data))
             return read_out(known, new)
 
@@ -100,7 +102,7 @@ def _features(split: Split, beta: float) -> dict[str, Any]:
     return {**TABLE_5, "beta": beta, "standardize": not split.synthetic}
 
 
-def _fit(model: Any, data: Data) -> Any:
+def quiet_fit(model: Any, data: Data) -> Any:
     """Fit without a word about stages that run out of iterations: their limit is the paper's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -126,11 +128,14 @@ class GBMAPPredictor:
         params["standardize"] = not self.synthetic
         if self.tol is not None:
             params["tol"] = self.tol
-        return _fit(GBMAP(settings.get("size", LARGEST), params).estimator(data.task, seed, 1), data)
+        return quiet_fit(GBMAP(settings.get("size", LARGEST), params).estimator(data.task, seed, 1), data)
 
     def path(self, model: Any, X: NDArray[Any]) -> dict[int, NDArray[Any]]:
         running = np.cumsum(model.transform(X), axis=1)
         return {m: running[:, m - 1] for m in range(min(2, running.shape[1]), running.shape[1] + 1)}
+
+    def told(self, model: Any) -> Mapping[str, float]:
+        return {}
 
     def peer(self) -> str:
         return ""
@@ -145,5 +150,5 @@ class GBMAPSized:
 
     def at(self, size: int, split: Split, *, seed: int) -> Outcome:
         model = GBMAP(size, {"standardize": not split.synthetic}).estimator(split.task, seed, None)
-        seconds, _ = timed(lambda: _fit(model, split.train))
+        seconds, _ = timed(lambda: quiet_fit(model, split.train))
         return Outcome(seconds, size * (split.train.X.shape[1] + 3), scores(model, split.test))

@@ -33,6 +33,9 @@ class Linear:
     def path(self, model: Any, X: NDArray[Any]) -> dict[int, NDArray[Any]]:
         return {0: score_of(model, X)}
 
+    def told(self, model: Any) -> Mapping[str, float]:
+        return {}
+
     def peer(self) -> str:
         return ""
 

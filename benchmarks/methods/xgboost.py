@@ -57,6 +57,9 @@ class XGBoostPredictor:
         sizes = range(STEP, model.n_estimators + 1, STEP)
         return {size: model.predict(X, output_margin=True, iteration_range=(0, size)) for size in sizes}
 
+    def told(self, model: Any) -> Mapping[str, float]:
+        return {}
+
     def peer(self) -> str:
         return peer_versions("xgboost-cpu")
 

@@ -12,12 +12,13 @@ from benchmarks.verdicts import HEADER as VERDICTS
 from benchmarks.verdicts import Target
 
 INTRODUCTION = """\
-Seconds of one fit of data that is on the device, median of the repeats after a first fit, and the training
-loss that it reaches: synth-cos-c, unrotated, float32, logistic loss, beta = 1, lambda = 1e-3, at most 100
-iterations, one seed. The recipe is the paper's in JAX, compiled beforehand, on the same device. A pass is one
-evaluation of the objective and its gradient on all rows; one read of X is a sum over it."""
+Seconds of one fit of data that is on the device, and the training loss that it reaches, medians over seeds
+after a first fit: synth-cos-c, unrotated, float32, logistic loss, beta = 1, lambda = 1e-3, at most 100
+iterations. Which minima a fit finds depends on its seed, so that the range of the losses is given too. The
+recipe is the paper's in JAX, compiled beforehand, on the same device. A pass is one evaluation of the
+objective and its gradient on all rows; one read of X is a sum over it."""
 
-HEADER = ["n x p", "m", "what", "seconds", "first fit", "loss", "passes", "recipe / it"]
+HEADER = ["n x p", "m", "what", "seconds", "first fit", "loss", "from", "to", "passes", "recipe / it"]
 PASSES = ["n x p", "one read, ms", "one pass, ms", "pass / read", "at most", ""]
 QUICK = Target("10^7 x 25, m = 2, PyTorch: seconds", 0.08, at_most=True)
 NEAR = Target("one pass / one read of X", 4, at_most=True, digits=3)
@@ -54,10 +55,20 @@ def _fits(rows: Sequence[Row], problem: str) -> list[list[str]]:
         mine = [row for row in rows if matches(row, problem=problem, method=name, status=OK)]
         if name in (READ, PASS) or not mine:
             continue
-        seconds = median_of(rows, "seconds", problem=problem, method=name)
+        seconds, loss, passes = (
+            median_of(rows, each, problem=problem, method=name) for each in ("seconds", "loss", "passes")
+        )
         first = json.loads(mine[0]["extra"])["first_fit_seconds"]
-        figures = [number(seconds), number(first), mine[0]["loss"], mine[0]["passes"]]
-        lines.append([_shape(rows, problem), mine[0]["m"], name, *figures, number(ratio(recipe, seconds))])
+        losses = [float(row["loss"]) for row in mine]
+        figures = [
+            number(seconds),
+            number(first),
+            fixed(loss, 5),
+            fixed(min(losses), 5),
+            fixed(max(losses), 5),
+        ]
+        figures += [fixed(passes, 0), number(ratio(recipe, seconds))]
+        lines.append([_shape(rows, problem), mine[0]["m"], name, *figures])
     return lines
 
 
@@ -76,13 +87,13 @@ def _verdicts(rows: Sequence[Row], problems: list[str]) -> list[list[str]]:
     quotient = {p: ratio(figure("seconds", p, PASS), figure("seconds", p, READ)) for p in problems}
     faster = {p: ratio(figure("seconds", p, RECIPE), figure("seconds", p, "gbmap-torch")) for p in learned}
     lower = {p: ratio(figure("loss", p, "gbmap-torch"), figure("loss", p, RECIPE)) for p in learned}
-    starts = {p: ratio(figure("loss", p, "gbmap-torch-5-starts"), figure("loss", p, RECIPE)) for p in learned}
+    starts = {p: ratio(figure("loss", p, "gbmap-torch-2-starts"), figure("loss", p, RECIPE)) for p in learned}
     return [
         QUICK.judge({problems[0]: figure("seconds", problems[0], "gbmap-torch")}),
         NEAR.judge(quotient),
         FASTER.judge(faster),
         LOWER.judge(lower),
-        Target("the same with 5 starts", 1, at_most=True, digits=5).judge(starts),
+        Target("the same with 2 starts", 1, at_most=True, digits=5).judge(starts),
     ]
 
 

@@ -28,9 +28,9 @@ def section(rows: Sequence[Row]) -> str:
             INTRODUCTION,
             table(HEADER, [_line(name, row) for name, row in counted.items()]),
             f"Other numbers of columns than the paper's: {', '.join(differ) or 'none'}. autompg has 7 raw "
-            "columns or 9 encoded ones, never 8; california has 8 in scikit-learn and at its source. With "
-            "these columns and the paper's split the linear model gives the paper's figures (see Regression "
-            "and classification), so its Table 1, not the data, seems to be off.",
+            "columns or 9 encoded ones, never 8; california has 8 in scikit-learn and at its source. Whether "
+            "the linear model of these columns gives the paper's figure on the paper's split is told under "
+            "Regression and classification: where it does, its Table 1, not the data, seems to be off.",
         ]
     )
 

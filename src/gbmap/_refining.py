@@ -27,7 +27,7 @@ _MANY_ROWS, _FOLDS = 20_000, 5
 class Refined(NamedTuple):
     """A refined fit.
 
-    `n_steps` are the iterations of each output. `curves`, of shape (n_outputs, n_folds, n_iterations + 1), are
+    `n_steps` are iterations of each output. `curves`, of shape (n_outputs, n_folds, n_iterations + 1), are
     held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
     """
 

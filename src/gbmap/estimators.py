@@ -59,7 +59,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. The
         fit is then the same whatever units X and y come in. X is not copied for it.
     n_init : int, default=1
-        Random starts of each learner, of which the best is kept.
+        Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : bool or int, default=False
         Whether to go on after boosting and optimise all learners together, their signs held fixed. Rows
         that the learners have not seen tell how far: ``X_val, y_val`` of `fit`, the rows that
@@ -295,7 +295,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     standardize : bool, default=True
         Whether the ridge term counts in standard deviations of X's columns. X is not copied for it.
     n_init : int, default=1
-        Random starts of each learner, of which the best is kept.
+        Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : bool or int, default=False
         Whether to optimise all learners together after boosting, as in `GBMAPRegressor`.
     max_iter : int, default=500

@@ -14,7 +14,7 @@ from dask import delayed
 from distributed import Client, LocalCluster, futures_of, wait
 
 from gbmap import GBMAPRegressor
-from gbmap._rows.dask import table
+from gbmap._rows.dask import parts, table
 from gbmap._rows.dask.parts import spread
 from gbmap.losses import Loss
 
@@ -71,13 +71,13 @@ def test_fit_has_the_bits_of_the_local_one_and_leaves_nothing(client, rows, loca
 
 def test_parts_are_shared_out_evenly_and_few_of_them_move(client):
     one = next(iter(client.nthreads()))
-    parts = client.persist([delayed(np.full, pure=False)(3, i) for i in range(4)], workers=[one])
-    spread_out = spread(list(parts))
+    column = client.persist([delayed(np.full, pure=False)(3, i) for i in range(4)], workers=[one])
+    spread_out = spread(list(column))
     wait(futures_of(spread_out))
     homes = client.who_has(futures_of(spread_out))
     per_worker = Counter(home for part in spread_out for home in homes[part.key])
     assert per_worker == dict.fromkeys(client.nthreads(), 2)
-    assert [part.key for part in spread_out[:2]] == [part.key for part in parts[:2]]
+    assert [part.key for part in spread_out[:2]] == [part.key for part in column[:2]]
     assert np.array_equal(client.gather(futures_of(spread_out)), [[i] * 3 for i in range(4)])
 
 
@@ -86,7 +86,10 @@ def test_lazy_predictions_run_on_workers(client, rows, local, problem):
     np.testing.assert_allclose(found, local.predict(problem[0]), rtol=1e-12)
 
 
-def test_killed_worker_changes_no_bit(client, rows, local, contents, at_round):
+@pytest.mark.parametrize("memory", [None, 1_000_000], ids=["in memory", "in files"])
+def test_killed_worker_changes_no_bit(client, rows, local, contents, at_round, monkeypatch, memory):
+    if memory is not None:
+        monkeypatch.setattr(parts, "_workers", lambda: [(memory, 1)])
     killed = []
 
     def kill_one(planned):

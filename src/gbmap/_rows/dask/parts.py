@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
+from tempfile import TemporaryFile
 from typing import Any
 from uuid import uuid4
-from weakref import ref
+from weakref import finalize, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,11 @@ Column = list[Any] | None
 
 # A part is no larger than this, so that it moves and is computed anew in seconds.
 _PART_BYTES = 1 << 30
+# And no larger than this share of a thread's memory on its worker, which has to hold what it is made of too.
+_PART_SHARE = 1 / 8
+# Rows that take more than this share of the workers' memory are better read from files at every round: there
+# are two copies while they are cut, and Dask begins to put things on disk at 0.6.
+_MEMORY_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,14 @@ class Layout:
     def of(cls, lengths: list[int], n_columns: int, dtype: np.dtype[Any], *, recut: bool) -> Layout:
         """Return the layout for chunks of such lengths: one part for each worker, unless that is too large.
 
-        A task costs the scheduler about a millisecond, so that few parts with many threads each are best.
+        A task costs the scheduler about a millisecond, so that few parts with many threads each are best. A
+        worker that cannot hold its share of the rows needs parts small enough to come and go (`OnDisk`).
         """
         n_workers, n_threads = slots()
         if recut:
             n_rows = sum(lengths)
             rows = layout_of(n_rows, n_columns, dtype)
-            n_blocks, most = -(-n_rows // rows), _PART_BYTES // (rows * n_columns * dtype.itemsize)
+            n_blocks, most = -(-n_rows // rows), part_bytes() // (rows * n_columns * dtype.itemsize)
             length = rows * max(1, min(-(-n_blocks // n_workers), most))
             bounds = [*range(0, n_rows, length), n_rows]
             block_rows = [rows] * (len(bounds) - 1)
@@ -100,6 +107,52 @@ class Layout:
         ]
 
 
+class OnDisk:
+    """A part in a file of its worker instead of its memory; the file has no name, and goes with this object.
+
+    Dask would put parts on disk by itself, and write them anew at every round. Tasks get the part as an array
+    that is mapped while they run: pages that stay mapped would count as the worker's memory.
+    """
+
+    def __init__(self, part: Array):
+        self.dtype, self.shape = part.dtype, part.shape
+        folder = getattr(_worker(), "local_directory", None)  # where Dask puts what has no room in memory
+        self.file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the next line
+        finalize(self, self.file.close)
+        np.asarray(part).tofile(self.file)
+        self.file.flush()
+
+    def array(self) -> Array:
+        """Return the part, mapped."""
+        return np.memmap(self.file, self.dtype, "r", shape=self.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnDisk, (np.asarray(self.array()),)
+
+
+def on_disk(_: Place, part: Array) -> OnDisk:
+    """Return a part in a file."""
+    return OnDisk(part)
+
+
+def on_disk_if_tight(_: Place, part: Array) -> Array | OnDisk:
+    """Return a part as it is, or in a file if its worker's memory is half full and it is made of numbers."""
+    worker = _worker()
+    limit = worker and worker.memory_manager.memory_limit
+    if not limit or part.size == 0 or part.dtype.hasobject:
+        return part
+    return OnDisk(part) if worker.monitor.get_process_memory() > limit / 2 else part
+
+
+def _worker() -> Any:
+    """Return the worker that this runs on, or None."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return distributed.get_worker() if distributed else None
+    except ValueError:  # called outside of a worker
+        return None
+
+
 class _Call:
     """A function with its arguments, which Dask takes as one thing and does not look into."""
 
@@ -107,6 +160,7 @@ class _Call:
         self.function, self.args = function, args
 
     def __call__(self, place: Place, *data: Any) -> Any:
+        data = tuple(each.array() if isinstance(each, OnDisk) else each for each in data)
         try:
             with single_threaded_blas(), np.errstate(all="ignore"):
                 return self.function(place, *data, *self.args)
@@ -161,6 +215,13 @@ def keep(planned: list[Any]) -> list[Any]:
     return kept
 
 
+def keep_rows(parts: list[Any], n_bytes: int) -> list[Any]:
+    """Keep parts of X, so many bytes in all, in files if the workers' memory is too small for them."""
+    if not fits_memory(n_bytes):
+        parts = plan(on_disk, [Place("rows", 0, 0)] * len(parts), [parts])
+    return keep(parts)
+
+
 def collect(planned: list[Any]) -> list[Any]:
     """Compute, and return the results."""
     from dask.base import compute
@@ -175,6 +236,25 @@ def slots() -> tuple[int, int]:
         return 1, available_cores()
     threads = client.nthreads()
     return max(1, len(threads)), max(1, sum(threads.values()))
+
+
+def part_bytes() -> int:
+    """Return the most bytes that a part may have, given what the threads of the smallest worker share."""
+    shares = [memory / n_threads for memory, n_threads in _workers()]
+    return min([_PART_BYTES, *(int(_PART_SHARE * share) for share in shares)])
+
+
+def fits_memory(n_bytes: int) -> bool:
+    """Return whether the workers can hold so much of X beside the rest; those without a limit can."""
+    workers = _workers()
+    return not workers or n_bytes <= _MEMORY_SHARE * sum(memory for memory, _ in workers)
+
+
+def _workers() -> list[tuple[int, int]]:
+    """Return the memory and the threads of each worker whose memory is limited."""
+    client = _client()
+    workers = [] if client is None else client.scheduler_info()["workers"].values()
+    return [(each["memory_limit"], each["nthreads"]) for each in workers if each["memory_limit"]]
 
 
 def _client() -> Any:
@@ -214,4 +294,4 @@ def spread(column: list[Any]) -> list[Any]:
 
 
 def _moved(_: Place, part: Any) -> Any:
-    return part
+    return OnDisk(part) if isinstance(part, np.memmap) else part

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from gbmap._rows.dask.parts import Place, collect, keep, plan
+from gbmap._rows.dask.parts import Place, collect, keep, on_disk_if_tight, plan
 
 Array = NDArray[Any]
 
@@ -52,8 +52,8 @@ class DaskChunks:
     @cached_property
     def lengths(self) -> list[int]:
         """The number of rows of each chunk."""
-        self.chunks = keep(self.chunks)  # so that they are read once
         places = [Place("", 0, 0)] * len(self.chunks)
+        self.chunks = keep(plan(on_disk_if_tight, places, [self.chunks]))  # so that they are read once
         return [int(length) for length in collect(plan(_length, places, [self.chunks]))]
 
     @property

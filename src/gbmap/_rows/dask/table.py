@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._rows.blocks import Blocks, DenseBlocks
-from gbmap._rows.dask.parts import Column, Layout, Place, collect, keep, plan
+from gbmap._rows.dask.parts import Column, Layout, Place, collect, keep, keep_rows, plan
 from gbmap._rows.dask.reading import cut
 from gbmap._rows.moments import (
     Each,
@@ -103,12 +103,13 @@ class DaskTable:
         """Return the same rows with X in float64, in the parts and blocks that rows of that type have."""
         dtype = np.dtype(np.float64)
         layout = Layout.of(self.layout.lengths, self.shape[1], dtype, recut=self.layout.recut)
-        columns = {"X": self.plan(_as_float64, [self.X]), "targets": self.targets, "score": self.score}
+        columns = {"targets": self.targets, "score": self.score, "weight": self.weight}
         cut_anew = {
             name: column and keep(cut(column, self.layout.lengths, layout.bounds))
-            for name, column in (columns | {"weight": self.weight}).items()
+            for name, column in columns.items()
         }
-        table = replace(self, layout=layout, dtype=dtype, **cut_anew)  # type: ignore[arg-type]
+        X = cut(self.plan(_as_float64, [self.X]), self.layout.lengths, layout.bounds)
+        table = replace(self, layout=layout, dtype=dtype, X=keep_rows(X, 2 * self.nbytes), **cut_anew)  # type: ignore[arg-type]
         return table.weighted(table.weight)
 
     def moments(self) -> Moments:

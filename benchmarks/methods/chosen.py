@@ -1,0 +1,83 @@
+"""GBMAP with its parameters chosen by cross-validation, its learners refined together or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+from benchmarks.data import Data, Split, Task
+from benchmarks.methods.base import Coordinates, Settings, timed
+from benchmarks.methods.gbmap import quiet_fit
+from benchmarks.methods.linear import score_of
+
+# What is tried for coordinates; synthetic data have no noise to be regularised against.
+REAL_GRID = {"betas": (2, 5, 10), "l2_regularizations": (1e-3, 1e-2, 1e-1)}
+SYNTHETIC_GRID = {"betas": (5,), "l2_regularizations": (1e-4,)}
+
+
+@dataclass(frozen=True)
+class ChosenPredictor:
+    """``GBMAPRegressorCV`` or ``GBMAPClassifierCV`` as it comes: a fit holds the whole choice."""
+
+    name: str = "gbmap-cv"
+    refine: bool = False
+
+    def space(self, data: Data) -> Mapping[str, Any]:
+        return {}
+
+    def train(self, data: Data, settings: Settings, *, seed: int) -> Any:
+        return quiet_fit(search(data.task, seed, {"refine": self.refine}), data)
+
+    def path(self, model: Any, X: NDArray[Any]) -> dict[int, NDArray[Any]]:
+        return {model.n_components_: score_of(model, X)}
+
+    def told(self, model: Any) -> Mapping[str, float]:
+        return choice(model)
+
+    def peer(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class RefinedFeatures:
+    """Refined coordinates. They are not nested, so every m has a fit of its own, which may choose fewer."""
+
+    name: str = "gbmap-refined"
+
+    def embed(self, split: Split, sizes: Sequence[int], *, seed: int) -> Iterator[Coordinates]:
+        return (self._at(m, split, seed) for m in sizes)
+
+    def _at(self, m: int, split: Split, seed: int) -> Coordinates:
+        template = {"refine": True, "n_init": 2, "standardize": not split.synthetic}
+        grid = SYNTHETIC_GRID if split.synthetic else REAL_GRID
+        held_out = _a_third_held_out(split.task, seed)
+        model = search(split.task, seed, template, n_components=m, cv=held_out, **grid)
+        seconds, _ = timed(lambda: quiet_fit(model, split.train))
+        train, test = model.transform(split.train.X), model.transform(split.test.X)
+        return Coordinates(m, train, test, seconds, extra=choice(model))
+
+
+def search(task: Task, seed: int, template: Mapping[str, Any], **params: Any) -> Any:
+    """The unfitted choice among models like the template, on one thread."""
+    import gbmap
+
+    classes = task == "classification"
+    kind = gbmap.GBMAPClassifierCV if classes else gbmap.GBMAPRegressorCV
+    estimator = (gbmap.GBMAPClassifier if classes else gbmap.GBMAPRegressor)(n_jobs=1, **template)
+    return kind(estimator=estimator, n_jobs=1, random_state=seed, **params)
+
+
+def choice(model: Any) -> dict[str, float]:
+    """What a fit has chosen."""
+    told = {"size": model.n_components_, "beta": model.beta_, "l2_regularization": model.l2_regularization_}
+    steps = getattr(model.best_estimator_, "n_refinements_", None)
+    return told if steps is None else told | {"refinements": int(steps.sum())}
+
+
+def _a_third_held_out(task: Task, seed: int) -> Any:
+    kind = StratifiedShuffleSplit if task == "classification" else ShuffleSplit
+    return kind(1, test_size=1 / 3, random_state=seed)

@@ -1,0 +1,122 @@
+"""What runs keep and what reports read from it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.data import Data
+from benchmarks.directions import largest_shares
+from benchmarks.experiments.features import DIRECTION, DRAWN
+from benchmarks.methods.linear import Linear
+from benchmarks.problems import REAL_SETS
+from benchmarks.records import COLUMNS, OK, Table, read_rows
+from benchmarks.scores import Scores
+from benchmarks.search import Budget, tune
+from benchmarks.sections.features_reasons import reasons
+from benchmarks.sections.features_refined import refined_coordinates
+from benchmarks.sections.predictors_refined import chosen_and_refined
+from gbmap.datasets import make_synth_cos
+
+
+def row(problem="p", method="m", repeat=0, **extra):
+    known = {"problem": problem, "method": method, "repeat": str(repeat), "status": OK}
+    return dict.fromkeys(COLUMNS, "") | known | {"extra": json.dumps(extra)}
+
+
+def line_of(text, start):
+    return next(line for part in text for line in part.splitlines() if line.startswith(f"| {start}"))
+
+
+def test_two_runs_that_write_to_one_file_keep_each_others_rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    one, other = Table(path), Table(path)
+    one.put(row(repeat=0))
+    other.put(row(repeat=1))
+    one.put(row(repeat=2))
+    assert sorted(found["repeat"] for found in read_rows(path)) == ["0", "1", "2"]
+
+
+def test_a_row_replaces_the_one_with_its_key(tmp_path):
+    table = Table(tmp_path / "rows.csv")
+    table.put(row(score=0.1))
+    table.put(row(score=0.2))
+    (found,) = read_rows(table.path)
+    assert json.loads(found["extra"]) == {"score": 0.2}
+
+
+def test_a_gain_compares_the_splits_that_both_methods_have():
+    rows = [row(method="a", repeat=repeat, score=repeat) for repeat in (1, 2)]
+    rows += [row(method="b", repeat=repeat, score=repeat - 0.5) for repeat in (0, 2)]
+    assert Scores.of(rows).gain("p", "a", "b") == 0.5
+    assert Scores.of(rows).gain("p", "a", "c") is None
+
+
+def test_the_largest_column_explains_its_share_of_synth_cos():
+    X, y = make_synth_cos(20_000, 10, random_state=3)
+    explained = [np.corrcoef(np.cos(column), y)[0, 1] ** 2 for column in X.T]
+    shares = largest_shares(10, 3, (2, 20))
+    assert shares["2"] == pytest.approx(max(explained), abs=0.02)
+    assert shares["20"] == 1.0
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_search_tells_its_time_if_there_was_a_choice(task):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = X[:, 0] if task == "regression" else np.where(X[:, 0] > 0, 1, -1)
+    found = tune(Linear(), Data(X, y, task), Budget(draws=2, folds=2), seed=0)
+    assert (found.seconds is None) == (task == "regression") == (not found.settings)
+
+
+def test_the_time_of_the_papers_search_counts_its_draws_folds_and_trees():
+    searched = row("concrete", "xgboost", score=0.9, draws=5, folds=3, search_cpu_seconds=30.0)
+    rows = [searched, row("concrete", "gbmap-cv", score=0.9, cpu_seconds=50.0)]
+    text = chosen_and_refined(Scores.of(rows))
+    # 30 / (5 * 3) seconds a fit of 2000 trees; 500 fits of 1050.
+    assert line_of(text, "concrete") == "| concrete | 50.0 | - | 525 | 10.5 | - |"
+    assert "concrete" not in text[-1]
+    assert "german-credit" in text[-1]
+
+
+def test_rows_from_before_searches_told_their_time_leave_it_missing():
+    rows = [row("concrete", "xgboost", score=0.9, draws=5, folds=3), row("concrete", "gbmap-cv", score=0.9)]
+    assert "concrete" in chosen_and_refined(Scores.of(rows))[-1]
+
+
+def test_both_samples_of_higgs_count_as_one_set_that_needs_both():
+    best = [row(name, "gbmap-refined", score=0.99) for name in REAL_SETS]
+    start = "refined: real sets"
+    assert "| 15 of 15 | PASS |" in line_of(chosen_and_refined(Scores.of(best)), start)
+    low = [row("higgs-10k-h2o", "gbmap-refined", score=0.1)]
+    others = [one for one in best if one["problem"] != "higgs-10k-h2o"]
+    assert "| 14 of 15 | PASS |" in line_of(chosen_and_refined(Scores.of(others + low)), start)
+
+
+@pytest.mark.parametrize(("measured", "verdict"), [(3, "not measured"), (4, "PASS")])
+def test_a_mean_rank_is_judged_once_the_missing_sets_cannot_change_it(measured, verdict):
+    names = ["abalone", "airquality", "autompg", "concrete", "cpu-small", "wine-red", "wine-white"][:measured]
+    rows = [row(name, "gbmap-refined", score=0.9) for name in names]
+    rows += [row(name, "xgboost", score=0.8) for name in names]
+    line = line_of(chosen_and_refined(Scores.of(rows)), "refined: mean rank")
+    assert f"| 1.00 over {measured} sets | {verdict}, {7 - measured} not measured |" in line
+
+
+def test_refined_coordinates_are_held_to_ivis_within_one_standard_deviation():
+    def verdicts(average):
+        scores = [average - 0.01, average, average + 0.01]
+        rows = [row("california", "gbmap-refined-m8", repeat, score=one) for repeat, one in enumerate(scores)]
+        return "\n".join(refined_coordinates(Scores.of(rows)))
+
+    assert "| 0.00100 (california, m = 8) | PASS, 1 of 1, 40 not measured |" in verdicts(0.761)
+    assert "- california, m = 8: 0.759 ± 0.010 against 0.770; ivis here -." in verdicts(0.759)
+
+
+def test_draws_that_hold_less_than_the_papers_figure_are_named():
+    shares = {"8": 0.9, "12": 0.9, "16": 0.9, "32": 0.9, "64": 0.9, "128": 0.9}
+    rows = [
+        row(DRAWN, DIRECTION, repeat, **shares, **{"2": share}) for repeat, share in enumerate((0.04, 0.056))
+    ]
+    text = "\n".join(reasons(Scores.of(rows), []))
+    assert "at m = 2 in 1 of 2 draws (0)." in text
+    assert "At m = 8, 12, 16, 32, 64, 128 no draw" in text
