@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.utils.validation import _check_monotonic_cst
 from gbmap import _dask
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign
-from gbmap._core.boosting import Stage, boost, mean_losses
+from gbmap._core.boosting import Stage, boost, mean_losses, trimmed_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
 from gbmap._core.weak_learner import Solver
@@ -94,21 +95,24 @@ class Problem:
     def first_record(self) -> StageRecord:
         """Return the losses of f_0."""
         nothing = -self.rows.units.target_mean / self.rows.units.target_scale
-        return self._losses(nothing)
+        return replace(self._losses(nothing), trimmed_loss=math.nan)
 
     def _losses(self, shift: Array | None = None) -> StageRecord:
         loss = self.objective.loss
-        own, watched = (
-            float(np.mean(self.loss_unit * mean_losses(rows, loss, shift)))
-            for rows in (self.rows, self.watched)
+        found = (
+            mean_losses(self.rows, loss, shift),
+            mean_losses(self.watched, loss, shift),
+            trimmed_losses(self.watched, loss),
         )
-        return StageRecord(own, watched)
+        own, watched, trimmed = (float(np.mean(self.loss_unit * losses)) for losses in found)
+        return StageRecord(own, watched, trimmed)
 
     def record(self, stage: Stage) -> StageRecord:
         """Return what a stage reached, and what it took."""
         return StageRecord(
             loss=float(np.mean(self.loss_unit * stage.losses)),
             validation_loss=float(np.mean(self.loss_unit * stage.validation_losses)),
+            trimmed_loss=float(np.mean(self.loss_unit * stage.trimmed_losses)),
             n_iter=max(solution.n_iter for solution in stage.solutions),
             n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
             converged=all(solution.converged for solution in stage.solutions),
@@ -132,7 +136,8 @@ class Problem:
                 for rows in self._all_rows():
                     rows.advance(ensemble[: j + 1])
             losses = self._losses()
-            replayed.append(replace(record, loss=losses.loss, validation_loss=losses.validation_loss))
+            taken = {name: getattr(record, name) for name in ("n_iter", "n_evaluations", "converged")}
+            replayed.append(replace(losses, **taken))
         return replayed
 
     def _all_rows(self) -> list[AnyRows]:

@@ -112,7 +112,8 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         the learners stand in the order in which they help most: the first is the one that best predicts
         alone, the second the one that helps it most, and so on.
     refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        With ``refine=True``: losses of unseen rows by iterations of refinement, in the units of y.
+        With ``refine=True``: mean losses of unseen rows by iterations of refinement, in the units of y,
+        without the 0.5 % of rows with the largest.
     feature_importances_ : array of shape (n_features,)
         Mean absolute local coefficient, in standard deviations of y per one of the feature.
     mean_, scale_ : arrays of shape (n_features,)
@@ -344,7 +345,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     n_refinements_ : integer array of shape (n_outputs,)
         With ``refine``: the iterations by which learners were refined, as in `GBMAPRegressor`.
     refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        With ``refine=True``: losses of unseen rows by iterations of refinement.
+        With ``refine=True``: mean losses of unseen rows by iterations of refinement, without the 0.5 %
+        of rows with the largest.
     feature_importances_ : array of shape (n_features,)
         Mean absolute local coefficient, per standard deviation of the feature.
     mean_, scale_ : arrays of shape (n_features,)

@@ -135,7 +135,7 @@ class BaseGBMAPCV(
             for candidate in self.candidates_
             for fold in folds
         )
-        curves = [model.validation_loss_curve_[1:] for model in models]
+        curves = [np.array([record.trimmed_loss for record in model.history_[1:]]) for model in models]
         shape = (len(self.candidates_), len(folds), self.n_components)
         self.cv_losses_ = same_length(curves, self.n_components).reshape(shape)
         self._choose(np.array(weights))
@@ -323,8 +323,9 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     best_index_ : int
         Which of them was chosen.
     cv_losses_ : array of shape (n_candidates, n_folds, n_components)
-        Mean losses of the held-out rows, by the number of learners. A fold ends when ten learners in a
-        row have not helped; its last loss stands for those that follow.
+        Mean losses of the held-out rows, by the number of learners, without the 0.5 % of rows with the
+        largest: rows far from all others do not decide. A fold ends when ten learners in a row have not
+        helped; its last loss stands for those that follow.
     refinement_losses_ : dict of arrays of shape (n_folds, n_iterations + 1)
         If models were refined: the same by iterations of refinement, for some of the candidates, by number.
 
@@ -448,7 +449,7 @@ class _Patience:
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Tell whether to stop."""
-        losses = [record.validation_loss for record in estimator.history_]
+        losses = [record.trimmed_loss for record in estimator.history_[1:]]
         return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
 
     def teardown(self, estimator: Any, context: Any) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Loss, Quantile, SquaredError
+from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Loss, Quantile, SquaredError, trimmed_mean
 
 
 class LogCosh(Loss):
@@ -218,3 +218,11 @@ def test_score_of_least_loss_is_the_log_odds_over_their_factor(loss):
     share = 0.8  # of label +1
     f = brentq(lambda f: share * loss.gradient(1.0, f) + (1 - share) * loss.gradient(-1.0, f), -5, 5)
     assert loss.log_odds_per_score * f == pytest.approx(np.log(share / (1 - share)))
+
+
+def test_a_trimmed_mean_leaves_the_largest_losses_out():
+    losses, weight = np.arange(1000.0)[::-1], np.ones(1000)
+    assert trimmed_mean(losses, weight) == np.arange(995).mean()
+    assert trimmed_mean(losses[:100], weight[:100]) == losses[:100].mean()
+    heavy = np.where(losses == 3, 2.0, 1.0)
+    assert trimmed_mean(losses, heavy) == (np.arange(995).sum() + 3) / 996

@@ -19,6 +19,9 @@ from gbmap._core.arrays import namespace
 
 Array = NDArray[Any]
 
+# The share of rows that `trimmed_mean` leaves out.
+_TRIMMED = 0.005
+
 
 class Loss(ABC):
     """A pointwise loss, convex and once differentiable in the score f.
@@ -376,3 +379,13 @@ class Hinge(Loss):
         xp = namespace(f)
         value: Array = xp.where((t > 0) & (t < self.width), xp.ones_like(t), 0.1) / self.width
         return value
+
+
+def trimmed_mean(losses: Array, weight: Array) -> float:
+    """Return the mean loss of all rows but those few with the largest.
+
+    Rows far from all others can have losses beyond measure; a choice between models is not theirs to make.
+    """
+    n_kept = len(losses) - int(_TRIMMED * len(losses))
+    kept = np.argpartition(losses, n_kept - 1)[:n_kept]
+    return float(np.average(losses[kept], weights=weight[kept]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss
+from gbmap._core.losses import Loss, trimmed_mean
 from gbmap._core.minimise import minimise
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Few, Rows, Sample
@@ -20,8 +20,7 @@ Array = NDArray[Any]
 
 # More iterations bring next to nothing on the paper's data sets.
 MOST_STEPS = 400
-# Held-out rows end a refinement when so many iterations in a row have not helped them. A few rows far from
-# the others can make their curve jump (california).
+# Held-out rows end a refinement when so many iterations in a row have not helped them.
 _PATIENCE = 50
 # Learners are put in order by so many rows, and the constants beside them found by so many Newton steps.
 _ORDER_ROWS, _ORDER_STEPS = 2_000, 5
@@ -39,7 +38,7 @@ class Refinement:
     n_steps : int
         The iterations that led there; 0 is where boosting ended.
     curve : array
-        The mean loss of the watched rows after 0, 1, ... iterations; empty if there are none.
+        The `trimmed_mean` loss of the watched rows after 0, 1, ... iterations; empty if there are none.
     """
 
     vector: Array
@@ -67,13 +66,12 @@ def refine(
     start = np.append(thetas[:, 0].sum(), thetas[:, 1:])
     if n_steps == 0:
         return Refinement(start, signs, 0, np.empty(0))
-    unpenalised = replace(objective, ridge=0.0)
     path: list[Array] = [start]
     curve: list[float] = []
 
     def held_out(vector: Array) -> float:
         assert watched is not None
-        return watched.joint_value_and_gradient(unpenalised, output, vector, signs)[0]
+        return trimmed_mean(*watched.joint_row_losses(objective, output, vector, signs))
 
     def watch(vector: Array) -> bool:
         path.append(vector)

@@ -49,6 +49,14 @@ class Rows(Protocol):
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
 
+    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
+        """Return the loss of every row at its current score, and the weights, in memory."""
+
+    def joint_row_losses(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Return the same with m learners, at (a, (w_1, c_1), ..., (w_m, c_m)), added to the score."""
+
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score of its output."""
 

@@ -170,6 +170,28 @@ class DeviceRows:
         value = value if self.weight is None else value * self.weight
         return float(self._xp.sum(value, dtype=wide(self.X))) / self.weight_sum
 
+    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
+        """Return the loss of every row at its current score, and the weights, in memory."""
+        return self._losses_of(loss, output, self.F[output])
+
+    def joint_row_losses(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Return the same with m learners added to the score."""
+        thetas = vector[1:].reshape(len(signs), -1)
+        v, d = (beside(each, self.X) for each in self.units.fold(thetas[:, :-1], thetas[:, -1]))
+        there = beside(signs, self.X)
+        parts = [
+            product(objective.activation.value(product(x, v.T) + d), there)
+            for x, *_ in self._chunks(output, len(signs))
+        ]
+        score = self.F[output] + self._xp.concat(parts) + float(vector[0])
+        return self._losses_of(objective.loss, output, score)
+
+    def _losses_of(self, loss: Loss, output: int, score: Any) -> tuple[Array, Array]:
+        weight = np.ones(self.n_rows) if self.weight is None else to_numpy(self.weight).astype(np.float64)
+        return to_numpy(loss.value(self.y[output], score)).astype(np.float64), weight
+
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score."""
         learner, output = ensemble[-1:], int(ensemble.outputs[-1])

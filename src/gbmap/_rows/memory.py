@@ -239,6 +239,32 @@ class MemoryRows:
         self.team.run(work, self.blocks.n_blocks)
         return sums
 
+    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
+        """Return the loss of every row at its current score, and the weights."""
+        return self._losses_of(loss, output, self.F[output])
+
+    def joint_row_losses(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Return the same with m learners added to the score."""
+        v, d = self._folded(vector, len(signs))
+        v, d = v.T.astype(self.blocks.dtype, order="C"), d.astype(self.blocks.dtype)
+        score = self.F[output] + self.blocks.dtype.type(vector[0])
+
+        def work(blocks: Iterator[int]) -> None:
+            for block in blocks:
+                i, j = self.blocks.bounds(block)
+                x = self.blocks.get(i, j)
+                x = x if self._center is None else x - self._center
+                score[i:j] += objective.activation.value(x @ v + d) @ signs
+
+        self.team.run(work, self.blocks.n_blocks)
+        return self._losses_of(objective.loss, output, score)
+
+    def _losses_of(self, loss: Loss, output: int, score: Array) -> tuple[Array, Array]:
+        weight = np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)
+        return loss.value(self.y[output], score).astype(np.float64), weight
+
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score.
 

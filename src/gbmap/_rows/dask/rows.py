@@ -102,6 +102,20 @@ class DaskRows:
         """Return the mean loss of the current score of one output, plus a constant."""
         return float(np.concatenate(self._ask(_block_losses, loss, output, shift)).sum() / self.weight_sum)
 
+    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
+        """Return the loss of every row at its current score, and the weights, brought here."""
+        return self._brought("row_losses", loss, output)
+
+    def joint_row_losses(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> tuple[Array, Array]:
+        """Return the same with m learners added to the score."""
+        return self._brought("joint_row_losses", objective, output, vector, signs)
+
+    def _brought(self, *asked: Any) -> tuple[Array, Array]:
+        losses, weights = zip(*self._ask(_losses_of_rows, *asked))
+        return np.concatenate(losses), np.concatenate(weights)
+
     def _columns(self) -> list[Any]:
         return [self.table.X, self.y, self.F, self.weight]
 
@@ -251,6 +265,14 @@ def _joint_sums(
 ) -> Array:
     with _rows(place, X, y, F, weight, units) as rows:
         return rows.joint_sums(*learners)
+
+
+def _losses_of_rows(
+    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, method: str, *asked: Any
+) -> tuple[Array, Array]:
+    with _rows(place, X, y, F, weight, units) as rows:
+        losses: tuple[Array, Array] = getattr(rows, method)(*asked)
+        return losses
 
 
 def _block_losses(
