@@ -31,9 +31,9 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._initial import fit_initial, initial_score
 from gbmap._log import log_stage, visible_log
 from gbmap._problem import AnyRows, Problem
-from gbmap._progress import Checkpoint, identity_of
+from gbmap._progress import Checkpoint, StageRecord, identity_of
 from gbmap._reading import Data, frame_or, read_fit, read_inputs, set_aside
-from gbmap._refining import refine_fit
+from gbmap._refining import Refined, refine_fit
 from gbmap._rows import map_rows
 from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
@@ -74,6 +74,13 @@ class BaseGBMAP(
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    # A search that wants to be told the trimmed losses of the validation rows puts a list here.
+    _trimmed_curve: list[float] | None = None
+
+    ensemble_: Ensemble
+    history_: list[StageRecord]
+    refinement_curves_: Array | None
 
     # What y is: the loss, the targets that the engine sees, and how to set rows aside.
     _y_rules: dict[str, Any]
@@ -131,6 +138,9 @@ class BaseGBMAP(
             then, and ``fit`` with ``warm_start=True`` goes on from them.
         """
         resumes = self.warm_start and hasattr(self, "ensemble_")
+        boosted = self.__dict__.pop("_boosted", None)
+        if resumes and boosted is not None:
+            self.ensemble_, self.history_ = boosted
         if not resumes:
             self.__dict__.pop("ensemble_", None)
             self._seed = _seed(self.random_state)
@@ -196,6 +206,7 @@ class BaseGBMAP(
             ensemble = problem.nothing(self.activation)
             self.history_ = [problem.first_record()]
         origin = problem.remember() if self.refine else None
+        self.n_refinements_, self.refinement_curves_ = np.zeros(problem.rows.n_outputs, dtype=int), None
         stages = problem.boost(ensemble, self.n_components, self._seed)
         try:
             is_over = file is not None and file.is_over
@@ -203,6 +214,8 @@ class BaseGBMAP(
             for stage in self._announced(stages, n_stages, data, problem.rows):
                 self.ensemble_ = stage.ensemble
                 self.history_.append(problem.record(stage))
+                if self._trimmed_curve is not None:
+                    self._trimmed_curve.append(problem.trimmed_loss())
                 if self.verbose:
                     log_stage(self.history_, self.n_components)
                 if file is not None:
@@ -212,12 +225,17 @@ class BaseGBMAP(
                 if file is not None:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
             if self.refine:
-                found = refine_fit(self, data, problem, origin, team)
-                self.ensemble_, self.history_ = found.ensemble, problem.replay(found.ensemble, self.history_)
-                self.n_refinements_, self.refinement_curves_ = found.n_steps, found.curves
+                self._keep_refined(refine_fit(self, data, problem, origin, team), problem)
         finally:
             if hasattr(self, "ensemble_") and len(self.history_) > 1:
                 self._summarise(problem.rows)
+
+    def _keep_refined(self, found: Refined, problem: Problem) -> None:
+        """Store refined learners, and those of boosting, from which a warm start goes on."""
+        self.n_refinements_, self.refinement_curves_ = found.n_steps, found.curves
+        if found.n_steps.any():
+            self._boosted = self.ensemble_, self.history_
+            self.ensemble_, self.history_ = found.ensemble, problem.replay(found.ensemble, self.history_)
 
     def _announced(
         self, stages: Iterator[Stage], n_stages: int, data: Data, rows: AnyRows

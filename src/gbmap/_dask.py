@@ -27,7 +27,7 @@ def refuse_what_needs_all_rows(estimator: Any, X_val: Any, *, resumes: bool) -> 
             "early_stopping=True needs X_val and y_val in fit when X is a Dask collection, of which no rows "
             "are set aside; pass them, or set early_stopping=False."
         )
-    if estimator.refine is True and X_val is None:
+    if isinstance(estimator.refine, bool | np.bool_) and estimator.refine and X_val is None:
         raise ValueError(
             "refine=True needs X_val and y_val in fit when X is a Dask collection, of which no rows are set "
             "aside; pass them, or a number of iterations as refine, or set refine=False."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.utils.validation import _check_monotonic_cst
 from gbmap import _dask
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign
-from gbmap._core.boosting import Stage, boost, mean_losses, trimmed_losses
+from gbmap._core.boosting import Stage, boost, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
 from gbmap._core.weak_learner import Solver
@@ -95,24 +94,27 @@ class Problem:
     def first_record(self) -> StageRecord:
         """Return the losses of f_0."""
         nothing = -self.rows.units.target_mean / self.rows.units.target_scale
-        return replace(self._losses(nothing), trimmed_loss=math.nan)
+        return self._losses(nothing)
 
     def _losses(self, shift: Array | None = None) -> StageRecord:
-        loss = self.objective.loss
-        found = (
-            mean_losses(self.rows, loss, shift),
-            mean_losses(self.watched, loss, shift),
-            trimmed_losses(self.watched, loss),
+        own, watched = (
+            float(np.mean(self.loss_unit * mean_losses(rows, self.objective.loss, shift)))
+            for rows in (self.rows, self.watched)
         )
-        own, watched, trimmed = (float(np.mean(self.loss_unit * losses)) for losses in found)
-        return StageRecord(own, watched, trimmed)
+        return StageRecord(own, watched)
+
+    def trimmed_loss(self) -> float:
+        """Return the mean loss of the watched rows as they are, without those of the largest losses."""
+        assert self.watched is not None
+        loss = self.objective.loss
+        each = [self.watched.row_losses(loss, k).trimmed_mean(loss) for k in range(self.rows.n_outputs)]
+        return float(np.mean(self.loss_unit * each))
 
     def record(self, stage: Stage) -> StageRecord:
         """Return what a stage reached, and what it took."""
         return StageRecord(
             loss=float(np.mean(self.loss_unit * stage.losses)),
             validation_loss=float(np.mean(self.loss_unit * stage.validation_losses)),
-            trimmed_loss=float(np.mean(self.loss_unit * stage.trimmed_losses)),
             n_iter=max(solution.n_iter for solution in stage.solutions),
             n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
             converged=all(solution.converged for solution in stage.solutions),

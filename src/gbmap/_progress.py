@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ class StageRecord:
     ----------
     loss, validation_loss : float
         Mean loss of the model so far, in the units of y; the second is NaN without validation rows.
-    trimmed_loss : float
-        As ``validation_loss``, without the 0.5 % of rows with the largest losses; NaN for f_0.
     n_iter : int
         Iterations of the solver, the most of any output.
     n_evaluations : int
@@ -41,7 +38,6 @@ class StageRecord:
 
     loss: float
     validation_loss: float
-    trimmed_loss: float = math.nan
     n_iter: int = 0
     n_evaluations: int = 0
     converged: bool = True

@@ -36,25 +36,40 @@ class Refined(NamedTuple):
     curves: Array | None
 
 
+def is_left_open(refine: Any) -> bool:
+    """Return whether it is asked to refine as far as unseen rows say."""
+    return isinstance(refine, bool | np.bool_) and bool(refine)
+
+
 def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: ThreadTeam) -> Refined:
     """Optimise the learners of a fit together; `origin` are the scores that boosting began with."""
-    ensemble, seed, curves = estimator.ensemble_, estimator._seed, None
-    limits = np.full(ensemble.n_outputs, MOST_STEPS if estimator.refine is True else estimator.refine)
-    watched = problem.watched if estimator.refine is True else None
-    if estimator.refine is True and watched is None:
+    ensemble, curves, is_open = estimator.ensemble_, None, is_left_open(estimator.refine)
+    _check_beta(problem, ensemble)
+    limits = np.full(ensemble.n_outputs, MOST_STEPS if is_open else int(estimator.refine))
+    watched = problem.watched if is_open else None
+    if is_open and watched is None:
         curves = _curves_of_folds(estimator, data, team)
         limits = np.array([best_step(each) for each in curves])
     problem.restore(origin)
-    found = _refine_outputs(problem, watched, ensemble, limits, seed)
+    sample = _sample(problem, estimator._seed)
+    found = _refine_outputs(problem, watched, sample, ensemble, limits)
     if watched is not None:
-        curves = same_length([_curve(problem, each, k) for k, each in enumerate(found)])[:, None]
+        curves = same_length([problem.loss_unit[k] * each.curve for k, each in enumerate(found)])[:, None]
     n_steps = np.array([each.n_steps for each in found])
     logger.info("refined by %s iterations", ", ".join(map(str, n_steps)))
     if n_steps.any():
-        ensemble = refined_ensemble(
-            ensemble, found, _sample(problem, seed), problem.rows.units, problem.objective
-        )
+        ensemble = refined_ensemble(ensemble, found, sample, problem.rows.units, problem.objective)
     return Refined(ensemble, n_steps, curves)
+
+
+def _check_beta(problem: Problem, ensemble: Ensemble) -> None:
+    bends = ensemble.beta * problem.rows.units.target_scale[ensemble.outputs]
+    if not np.allclose(bends, problem.objective.activation.beta, rtol=1e-6, atol=0.0):
+        raise ValueError(
+            "refine must be False when learners of an earlier fit have another beta, or come from a y of "
+            "another spread: learners that bend alike are optimised together. Set warm_start=False to start "
+            "anew."
+        )
 
 
 def best_step(curves: Array) -> int:
@@ -69,22 +84,18 @@ def best_step(curves: Array) -> int:
 
 
 def _refine_outputs(
-    problem: Problem, watched: AnyRows | None, ensemble: Ensemble, limits: Array, seed: int
+    problem: Problem, watched: AnyRows | None, sample: Any, ensemble: Ensemble, limits: Array
 ) -> list[Refinement]:
-    sample, objective, solver = _sample(problem, seed), problem.objective, problem.solver
-    return [
-        refine(problem.rows, watched, sample, objective, ensemble, output, solver, int(limit))
-        for output, limit in enumerate(limits)
-    ]
+    objective, solver = problem.objective, problem.solver
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
+        return [
+            refine(problem.rows, watched, sample, objective, ensemble, output, solver, int(limit))
+            for output, limit in enumerate(limits)
+        ]
 
 
 def _sample(problem: Problem, seed: int) -> Any:
     return problem.rows.sample(problem.solver.sample_rows[0], np.random.default_rng(seed))
-
-
-def _curve(problem: Problem, refinement: Refinement, output: int) -> Array:
-    curve: Array = problem.loss_unit[output] * refinement.curve
-    return curve
 
 
 def _curves_of_folds(estimator: Any, data: Data, team: ThreadTeam) -> Array:
@@ -103,9 +114,9 @@ def _curves_of_fold(estimator: Any, data: Data, train: Array, test: Array, team:
     origin, nothing = problem.remember(), problem.nothing(estimator.activation)
     *_, last = problem.boost(nothing, estimator.ensemble_.n_stages, estimator._seed)
     problem.restore(origin)
-    limits = np.full(data.n_outputs, MOST_STEPS)
-    found = _refine_outputs(problem, problem.watched, last.ensemble, limits, estimator._seed)
-    return [_curve(problem, each, k) for k, each in enumerate(found)]
+    sample, limits = _sample(problem, estimator._seed), np.full(data.n_outputs, MOST_STEPS)
+    found = _refine_outputs(problem, problem.watched, sample, last.ensemble, limits)
+    return [problem.loss_unit[k] * each.curve for k, each in enumerate(found)]
 
 
 def same_length(curves: Sequence[Array], length: int | None = None) -> Array:
@@ -117,10 +128,11 @@ def same_length(curves: Sequence[Array], length: int | None = None) -> Array:
 def _folds(estimator: Any, data: Data) -> list[tuple[Array, Array]]:
     """Return rows to fit and rows to hold out; none if there are too few."""
     kept = np.arange(data.X.shape[0]) if data.weight is None else np.flatnonzero(data.weight)
-    strata = estimator._strata(to_numpy(data.y))
-    rarest = len(kept) if strata is None else int(np.unique(strata[kept], return_counts=True)[1].min())
-    if rarest < 2 * _FOLDS:
+    if len(kept) < 2 * _FOLDS:
         return []
+    strata = estimator._strata(to_numpy(data.y))
+    if strata is not None and np.unique(strata[kept], return_counts=True)[1].min() < _FOLDS:
+        strata = None  # too few of a class for every fold to have one
     seed = estimator._seed % 2**32
     if len(kept) > _MANY_ROWS:
         once = ShuffleSplit if strata is None else StratifiedShuffleSplit

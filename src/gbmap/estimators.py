@@ -77,7 +77,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
         rows aside.
     validation_fraction : float, default=0.1
-        The share of rows to set aside.
+        The share of rows to set aside, or to hold out of more than 20,000 for ``refine=True``.
     n_iter_no_change : int, default=5
         The patience of early stopping, in stages.
     monotonic_cst : array-like of int, dict of str to int, or None, default=None
@@ -108,9 +108,9 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     n_iter_ : int
         The most solver iterations of any stage.
     n_refinements_ : integer array of shape (n_outputs,)
-        With ``refine``: the iterations by which the learners of each target were refined. If there are any,
-        the learners stand in the order in which they help most: the first is the one that best predicts
-        alone, the second the one that helps it most, and so on.
+        The iterations by which the learners of each target were refined. If there are any, the learners
+        stand in the order in which they help most on some of the rows: the first is the one that, with a
+        constant, best predicts alone, the second the one that helps it most, and so on.
     refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
         With ``refine=True``: mean losses of unseen rows by iterations of refinement, in the units of y,
         without the 0.5 % of rows with the largest.
@@ -165,7 +165,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         init: Any = None,
         standardize: bool = True,
         n_init: int = 1,
-        refine: bool = False,
+        refine: bool | int = False,
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -309,7 +309,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
         rows aside, stratified by class.
     validation_fraction : float, default=0.1
-        The share of rows to set aside.
+        The share of rows to set aside, or to hold out of more than 20,000 for ``refine=True``.
     n_iter_no_change : int, default=5
         The patience of early stopping, in stages.
     monotonic_cst : array-like of int, dict of str to int, or None, default=None
@@ -343,7 +343,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     n_iter_ : int
         The most solver iterations of any stage.
     n_refinements_ : integer array of shape (n_outputs,)
-        With ``refine``: the iterations by which learners were refined, as in `GBMAPRegressor`.
+        The iterations by which learners were refined, as in `GBMAPRegressor`.
     refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
         With ``refine=True``: mean losses of unseen rows by iterations of refinement, without the 0.5 %
         of rows with the largest.
@@ -391,7 +391,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         init: Any = None,
         standardize: bool = True,
         n_init: int = 1,
-        refine: bool = False,
+        refine: bool | int = False,
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,

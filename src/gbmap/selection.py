@@ -26,7 +26,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
 
 from gbmap._base import BaseGBMAP, _seed
-from gbmap._refining import best_step, same_length
+from gbmap._refining import best_step, is_left_open, same_length
 from gbmap._rows.threads import effective_threads
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 
@@ -116,6 +116,7 @@ class BaseGBMAPCV(
         template = self._template(seed)
         # What y is refused for, it is refused for before the first fold.
         clone(template)._read_targets(_check_y(y, estimator=self, **template._y_rules), "y", fitting=True)
+        self.__dict__.pop("refinement_losses_", None)
         self.candidates_ = [
             {"beta": float(beta), "l2_regularization": float(ridge)}
             for beta in self._grid("betas", lowest_is_allowed=False)
@@ -125,22 +126,21 @@ class BaseGBMAPCV(
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         folds = list(self._folds(X, y, seed))
         weights = [_fold_weight(sample_weight, test) for _, test in folds]
-        n_fits = len(self.candidates_) * len(folds) * self.n_components
-        parallel = Parallel(
-            n_jobs=_processes(self.n_jobs, n_fits * math.prod(np.shape(X))), verbose=self.verbose
-        )
-        boosted = clone(template).set_params(refine=False)
-        models = parallel(
-            delayed(_fit_fold)(clone(boosted).set_params(**candidate), X, y, sample_weight, fold)
+        n_learners = len(self.candidates_) * len(folds) * self.n_components
+        n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
+        parallel = Parallel(n_jobs=n_jobs, verbose=self.verbose)
+        boosted, refines = clone(template).set_params(refine=False), is_left_open(template.refine)
+        fitted = parallel(
+            delayed(_fit_fold)(clone(boosted).set_params(**candidate), X, y, sample_weight, fold, refines)
             for candidate in self.candidates_
             for fold in folds
         )
-        curves = [np.array([record.trimmed_loss for record in model.history_[1:]]) for model in models]
+        curves, models = zip(*fitted)
         shape = (len(self.candidates_), len(folds), self.n_components)
         self.cv_losses_ = same_length(curves, self.n_components).reshape(shape)
         self._choose(np.array(weights))
         settings = {}
-        if template.refine is True:
+        if refines:
             of_candidates = np.array(models, dtype=object).reshape(shape[:2])
             settings["refine"] = self._refine(of_candidates, X, y, sample_weight, folds, weights, parallel)
         best = self.candidates_[self.best_index_]
@@ -299,7 +299,7 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
         The other parameters; None is those by default. Its own ``n_components``, ``beta``,
         ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count. With ``refine=True`` the
         best models of the three best pairs are refined in every fold too, and ``refine`` of the chosen one
-        is the number of iterations that was best.
+        is the number of iterations that was best. A number is passed on to the chosen one.
     cv : int, splitter or iterable, default=5
         A number of folds, which are drawn at random; or as in scikit-learn.
     one_standard_error : bool, default=False
@@ -449,7 +449,7 @@ class _Patience:
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Tell whether to stop."""
-        losses = [record.trimmed_loss for record in estimator.history_[1:]]
+        losses = estimator._trimmed_curve
         return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
 
     def teardown(self, estimator: Any, context: Any) -> None:
@@ -463,10 +463,14 @@ def _processes(n_jobs: int | None, work: int) -> int:
     return effective_threads(n_jobs, work)
 
 
-def _fit_fold(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Any:
-    """Return a model fitted to the training rows of a fold, which has watched the others."""
+def _fit_fold(
+    model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array], keeps_model: bool
+) -> tuple[Array, Any]:
+    """Return the losses of the held-out rows by the number of learners, and the model if it is wanted."""
     model.set_callbacks(_Patience())
-    return _fitted_to(model, X, y, weight, fold)
+    model._trimmed_curve = []
+    _fitted_to(model, X, y, weight, fold)
+    return np.array(model._trimmed_curve), model if keeps_model else None
 
 
 def _refine_fold(

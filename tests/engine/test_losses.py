@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Loss, Quantile, SquaredError, trimmed_mean
+from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Loss, Quantile, RowLosses, SquaredError
 
 
 class LogCosh(Loss):
@@ -221,8 +221,21 @@ def test_score_of_least_loss_is_the_log_odds_over_their_factor(loss):
 
 
 def test_a_trimmed_mean_leaves_the_largest_losses_out():
-    losses, weight = np.arange(1000.0)[::-1], np.ones(1000)
-    assert trimmed_mean(losses, weight) == np.arange(995).mean()
-    assert trimmed_mean(losses[:100], weight[:100]) == losses[:100].mean()
-    heavy = np.where(losses == 3, 2.0, 1.0)
-    assert trimmed_mean(losses, heavy) == (np.arange(995).sum() + 3) / 996
+    values, ones = np.arange(1000.0)[::-1], np.ones(1000)
+    assert RowLosses(values, ones, ones).trimmed_mean(SquaredError()) == np.arange(995).mean()
+    assert RowLosses(values[:100], ones[:100], ones[:100]).trimmed_mean(SquaredError()) == 949.5
+    heavy = np.where(values == 3, 2.0, 1.0)
+    assert RowLosses(values, heavy, ones).trimmed_mean(SquaredError()) == (np.arange(995).sum() + 3) / 996
+    without = RowLosses(np.r_[values, values], np.r_[ones, 0 * ones], np.r_[ones, ones])
+    assert without.trimmed_mean(SquaredError()) == np.arange(995).mean()
+
+
+def test_a_trimmed_mean_keeps_a_rare_class():
+    values, weight = np.arange(2000.0), np.ones(2000)
+    rare = np.where(np.arange(2000) >= 1990, 1.0, -1.0)
+    assert RowLosses(values, weight, rare).trimmed_mean(LogLoss()) == values.mean()
+    even = np.where(np.arange(2000) >= 1000, 1.0, -1.0)
+    assert (
+        RowLosses(values, weight, even).trimmed_mean(LogLoss())
+        == np.r_[values[:995], values[1000:1995]].mean()
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss, trimmed_mean
+from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows
 from gbmap._core.weak_learner import Solution, Solver, fit_weak_learner, null_learner
@@ -28,7 +28,6 @@ class Stage:
     ensemble: Ensemble
     losses: Array  # the mean loss of each output, in standard units
     validation_losses: Array  # the same on rows that are only watched; NaN if there are none
-    trimmed_losses: Array  # the same without the rows of the largest losses
     solutions: tuple[Solution, ...]
 
 
@@ -69,8 +68,7 @@ def boost(
             solutions.append(solution)
         advance(watched, ensemble, len(ensemble) - rows.n_outputs)
         levels = np.zeros(rows.n_outputs)
-        watched_losses = mean_losses(watched, objective.loss), trimmed_losses(watched, objective.loss)
-        yield Stage(ensemble, losses, *watched_losses, tuple(solutions))
+        yield Stage(ensemble, losses, mean_losses(watched, objective.loss), tuple(solutions))
 
 
 def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
@@ -119,10 +117,3 @@ def mean_losses(rows: Rows | None, loss: Loss, shift: Array | None = None) -> Ar
         return np.array([np.nan])
     shifts = np.zeros(rows.n_outputs) if shift is None else shift
     return np.array([rows.mean_loss(loss, output, shifts[output]) for output in range(rows.n_outputs)])
-
-
-def trimmed_losses(rows: Rows | None, loss: Loss) -> Array:
-    """Return the mean loss of each output at its current score, without the rows of the largest losses."""
-    if rows is None:
-        return np.array([np.nan])
-    return np.array([trimmed_mean(*rows.row_losses(loss, output)) for output in range(rows.n_outputs)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from gbmap._core.arrays import namespace
 
 Array = NDArray[Any]
 
-# The share of rows that `trimmed_mean` leaves out.
+# The share of rows that a trimmed mean leaves out.
 _TRIMMED = 0.005
 
 
@@ -381,11 +381,33 @@ class Hinge(Loss):
         return value
 
 
-def trimmed_mean(losses: Array, weight: Array) -> float:
-    """Return the mean loss of all rows but those few with the largest.
+class RowLosses(NamedTuple):
+    """The loss of every row, in memory, with weights and targets."""
 
-    Rows far from all others can have losses beyond measure; a choice between models is not theirs to make.
-    """
-    n_kept = len(losses) - int(_TRIMMED * len(losses))
-    kept = np.argpartition(losses, n_kept - 1)[:n_kept]
-    return float(np.average(losses[kept], weights=weight[kept]))
+    values: Array
+    weight: Array
+    y: Array
+
+    def trimmed_mean(self, loss: Loss) -> float:
+        """Return the mean of all losses but those few that are the largest.
+
+        Rows far from all others can have losses beyond measure; a choice between models is not theirs to
+        make. Of class labels as many are left out of either class as the rarer one can spare, so that a rare
+        class still counts.
+        """
+        counted = self.weight > 0
+        masks = [counted] if loss.degree else [counted & (self.y > 0), counted & (self.y <= 0)]
+        groups = [np.flatnonzero(mask) for mask in masks if mask.any()]
+        n_out = int(_TRIMMED * min(map(len, groups)))
+        kept = np.concatenate([self._smallest(group, len(group) - n_out) for group in groups])
+        return float(np.average(self.values[kept], weights=self.weight[kept]))
+
+    def are_below(self, others: RowLosses) -> bool:
+        """Return whether the same rows have lower losses here than there, by more than chance."""
+        gains = np.sort((others.values - self.values)[self.weight > 0])
+        n_out = int(_TRIMMED * len(gains))
+        kept = gains[n_out : len(gains) - n_out]
+        return bool(kept.mean() > kept.std() / np.sqrt(len(kept)))
+
+    def _smallest(self, rows: Array, n: int) -> Array:
+        return rows if n == len(rows) else rows[np.argpartition(self.values[rows], n)[:n]]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss, trimmed_mean
+from gbmap._core.losses import Loss
 from gbmap._core.minimise import minimise
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Few, Rows, Sample
@@ -22,8 +23,10 @@ Array = NDArray[Any]
 MOST_STEPS = 400
 # Held-out rows end a refinement when so many iterations in a row have not helped them.
 _PATIENCE = 50
-# Learners are put in order by so many rows, and the constants beside them found by so many Newton steps.
-_ORDER_ROWS, _ORDER_STEPS = 2_000, 5
+# Learners are put in order by so many rows; each place goes to one of the best so many alone.
+_ORDER_ROWS, _ORDER_TRIED = 500, 30
+# The constants beside them are found by halving a bracket so often, after doubling it at most so often.
+_HALVINGS, _DOUBLINGS = 25, 20
 
 
 @dataclass(frozen=True)
@@ -66,34 +69,45 @@ def refine(
     start = np.append(thetas[:, 0].sum(), thetas[:, 1:])
     if n_steps == 0:
         return Refinement(start, signs, 0, np.empty(0))
-    path: list[Array] = [start]
-    curve: list[float] = []
-
-    def held_out(vector: Array) -> float:
-        assert watched is not None
-        return trimmed_mean(*watched.joint_row_losses(objective, output, vector, signs))
-
-    def watch(vector: Array) -> bool:
-        path.append(vector)
-        curve.append(held_out(vector))
-        return len(curve) - 1 - int(np.argmin(curve)) >= _PATIENCE
-
-    if watched is not None:
-        curve.append(held_out(start))
+    judge = None if watched is None else _Judge(watched, objective, output, signs, start)
     found = minimise(
         lambda vector: rows.joint_value_and_gradient(objective, output, vector, signs),
         start,
-        unit=1.0,
+        unit=abs(rows.mean_loss(objective.loss, output)) or 1.0,
         ftol=max(solver.tol, 10 * rows.eps),
         max_iter=n_steps,
         H=sample.joint_gauss_newton(objective, output, start, signs),
-        bounds=box(solver.monotone, signs, 1),
-        watch=None if watched is None else watch,
+        bounds=box(solver.monotone, signs),
+        watch=judge,
     )
-    if watched is None:
+    if judge is None:
         return Refinement(found.x, signs, found.n_iter, np.empty(0))
-    best = int(np.argmin(curve))
-    return Refinement(path[best], signs, best, np.array(curve))
+    return Refinement(*judge.verdict(), np.array(judge.curve))
+
+
+class _Judge:
+    """Rows that are watched: what they say of each iteration, and which one they like best."""
+
+    def __init__(self, rows: Rows, objective: Objective, output: int, signs: Array, start: Array):
+        self._ask = partial(rows.joint_row_losses, objective, output, signs=signs)
+        self._loss, self._signs = objective.loss, signs
+        self._start, self._first = start, self._ask(start)
+        self._best, self._best_losses = start, self._first
+        self.curve = [self._first.trimmed_mean(self._loss)]
+
+    def __call__(self, vector: Array) -> bool:
+        """Look at a point, and tell whether to stop."""
+        losses = self._ask(vector)
+        self.curve.append(losses.trimmed_mean(self._loss))
+        if self.curve[-1] == min(self.curve):
+            self._best, self._best_losses = vector, losses
+        return len(self.curve) - 1 - int(np.argmin(self.curve)) >= _PATIENCE
+
+    def verdict(self) -> tuple[Array, Array, int]:
+        """Return the best point, the signs, and its number; where it all began, if the gain may be chance."""
+        if not self._best_losses.are_below(self._first):
+            return self._start, self._signs, 0
+        return self._best, self._signs, int(np.argmin(self.curve))
 
 
 def refined_ensemble(
@@ -122,25 +136,39 @@ def refined_ensemble(
 
 def _greedy_order(few: Few, signs: Array, loss: Loss) -> tuple[Array, Array]:
     """Return the learners in the order in which they lower the loss most, and the constants beside them."""
-    left, order, constants = list(range(len(signs))), [], []
-    f = few.F
+    columns = (few.g * signs).T
+    left = list(np.argsort(_best_constants(few.F + columns, few, loss)[1], kind="stable"))
+    f, order, constants = few.F, [], []
     while left:
-        scores = f + (few.g[:, left] * signs[left]).T
-        constant, losses = _best_constants(scores, few, loss)
+        tried = left[:_ORDER_TRIED]
+        constant, losses = _best_constants(f + columns[tried], few, loss)
         best = int(np.argmin(losses))
         constants.append(constant[best])
-        f = scores[best]
+        f = f + columns[left[best]]
         order.append(left.pop(best))
     return np.array(order), np.array(constants)
 
 
 def _best_constants(scores: Array, few: Few, loss: Loss) -> tuple[Array, Array]:
-    """Return the constant to add to each row of scores, by Newton's method, and the loss then."""
-    share = few.weight / few.weight.sum()
-    y = np.broadcast_to(few.y, scores.shape)
-    constant = np.zeros((len(scores), 1))
-    for _ in range(_ORDER_STEPS):
-        slope = loss.gradient(y, scores + constant) @ share
-        curvature = loss.curvature(y, scores + constant) @ share
-        constant -= (slope / np.maximum(curvature, 1e-12))[:, None]
-    return constant[:, 0], loss.value(y, scores + constant) @ share
+    """Return the constant to add to each row of scores, and the loss then.
+
+    A loss is convex, so that the constant lies where the mean slope changes its sign.
+    """
+    share, y = few.weight / few.weight.sum(), np.broadcast_to(few.y, scores.shape)
+
+    def rises(constant: Array) -> Array:
+        is_rising: Array = loss.gradient(y, scores + constant[:, None]) @ share > 0
+        return is_rising
+
+    low, high = np.full((2, len(scores)), [[-1.0], [1.0]])
+    for _ in range(_DOUBLINGS):
+        too_high, too_low = rises(low), ~rises(high)
+        if not (too_high | too_low).any():
+            break
+        low, high = np.where(too_high, 2 * low, low), np.where(too_low, 2 * high, high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        above = rises(middle)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    constant = (low + high) / 2
+    return constant, loss.value(y, scores + constant[:, None]) @ share

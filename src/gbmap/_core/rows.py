@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss
+from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
 
@@ -49,12 +49,10 @@ class Rows(Protocol):
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
 
-    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
-        """Return the loss of every row at its current score, and the weights, in memory."""
+    def row_losses(self, loss: Loss, output: int) -> RowLosses:
+        """Return the loss of every row at its current score."""
 
-    def joint_row_losses(
-        self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> tuple[Array, Array]:
+    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
         """Return the same with m learners, at (a, (w_1, c_1), ..., (w_m, c_m)), added to the score."""
 
     def advance(self, ensemble: Ensemble) -> None:

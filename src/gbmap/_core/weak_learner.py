@@ -159,18 +159,17 @@ class _Problem:
             ftol=max(tol, 10 * rows.eps),
             max_iter=max_iter,
             H=H,
-            bounds=box(self.monotone, np.array([sign]), 1),
+            bounds=box(self.monotone, np.array([sign])),
         )
         return Solution(found.x, sign, found.value, found.n_iter, found.n_evaluations, found.converged)
 
 
-def box(monotone: Array | None, signs: Array, n_free: int) -> tuple[Array, Array] | None:
-    """Return bounds on `n_free` numbers and then (w, c) of each learner, so that b w has the signs asked for.
+def box(monotone: Array | None, signs: Array) -> tuple[Array, Array] | None:
+    """Return bounds on a and then (w, c) of each learner by which b w has the signs asked for, if any.
 
     Scaling the variables leaves them as they are.
     """
     if monotone is None:
         return None
-    each = [np.append(sign * monotone, 0.0) for sign in signs]
-    direction = np.concatenate([np.zeros(n_free), *each])
+    direction = np.concatenate([[0.0], *(np.append(sign * monotone, 0.0) for sign in signs)])
     return np.where(direction > 0, 0.0, -np.inf), np.where(direction < 0, 0.0, np.inf)

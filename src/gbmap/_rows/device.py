@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gbmap._core.activation import Activation
 from gbmap._core.arrays import JAX, beside, library_of, namespace, product, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss
+from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Few
 from gbmap._core.units import Units
@@ -170,13 +170,11 @@ class DeviceRows:
         value = value if self.weight is None else value * self.weight
         return float(self._xp.sum(value, dtype=wide(self.X))) / self.weight_sum
 
-    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
-        """Return the loss of every row at its current score, and the weights, in memory."""
+    def row_losses(self, loss: Loss, output: int) -> RowLosses:
+        """Return the loss of every row at its current score, in memory."""
         return self._losses_of(loss, output, self.F[output])
 
-    def joint_row_losses(
-        self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> tuple[Array, Array]:
+    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
         """Return the same with m learners added to the score."""
         thetas = vector[1:].reshape(len(signs), -1)
         v, d = (beside(each, self.X) for each in self.units.fold(thetas[:, :-1], thetas[:, -1]))
@@ -188,9 +186,10 @@ class DeviceRows:
         score = self.F[output] + self._xp.concat(parts) + float(vector[0])
         return self._losses_of(objective.loss, output, score)
 
-    def _losses_of(self, loss: Loss, output: int, score: Any) -> tuple[Array, Array]:
+    def _losses_of(self, loss: Loss, output: int, score: Any) -> RowLosses:
         weight = np.ones(self.n_rows) if self.weight is None else to_numpy(self.weight).astype(np.float64)
-        return to_numpy(loss.value(self.y[output], score)).astype(np.float64), weight
+        values = to_numpy(loss.value(self.y[output], score)).astype(np.float64)
+        return RowLosses(values, weight, to_numpy(self.y[output]))
 
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score."""

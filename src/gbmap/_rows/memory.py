@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss
+from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Few
 from gbmap._core.units import Units
@@ -239,13 +239,11 @@ class MemoryRows:
         self.team.run(work, self.blocks.n_blocks)
         return sums
 
-    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
-        """Return the loss of every row at its current score, and the weights."""
+    def row_losses(self, loss: Loss, output: int) -> RowLosses:
+        """Return the loss of every row at its current score."""
         return self._losses_of(loss, output, self.F[output])
 
-    def joint_row_losses(
-        self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> tuple[Array, Array]:
+    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
         """Return the same with m learners added to the score."""
         v, d = self._folded(vector, len(signs))
         v, d = v.T.astype(self.blocks.dtype, order="C"), d.astype(self.blocks.dtype)
@@ -261,9 +259,9 @@ class MemoryRows:
         self.team.run(work, self.blocks.n_blocks)
         return self._losses_of(objective.loss, output, score)
 
-    def _losses_of(self, loss: Loss, output: int, score: Array) -> tuple[Array, Array]:
+    def _losses_of(self, loss: Loss, output: int, score: Array) -> RowLosses:
         weight = np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)
-        return loss.value(self.y[output], score).astype(np.float64), weight
+        return RowLosses(loss.value(self.y[output], score).astype(np.float64), weight, self.y[output])
 
     def advance(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score.

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from gbmap.cli._models import open_data
@@ -107,7 +106,7 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
         "parameters": {
             name: getattr(model.pipeline_[-1], name) for name in ("n_components", "beta", "l2_regularization")
         },
-        "refined": bool(np.any(getattr(model.pipeline_[-1], "n_refinements_", 0))),
+        "refined": bool(model.pipeline_[-1].n_refinements_.any()),
         "rows_fitted": model.n_fitted_,
         "rows_held_out": model.n_held_out_,
         "scores": model.scores_,

@@ -285,7 +285,9 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         chosen = {name: getattr(search, f"{name}_") for name in _CHOSEN if is_open[name]}
         if "n_components" in chosen:
             chosen["n_components"] = max(chosen["n_components"], _PLANE)
-        return chosen | {"refine": search.best_estimator_.refine}
+        n_iterations = search.best_estimator_.refine
+        is_same = chosen.get("n_components", gbmap.n_components) == search.n_components_
+        return chosen | {"refine": n_iterations if is_same else bool(n_iterations)}
 
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
         X, y = _sample(X, y, self.reference_rows, self.random_state)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss
+from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
@@ -102,19 +102,16 @@ class DaskRows:
         """Return the mean loss of the current score of one output, plus a constant."""
         return float(np.concatenate(self._ask(_block_losses, loss, output, shift)).sum() / self.weight_sum)
 
-    def row_losses(self, loss: Loss, output: int) -> tuple[Array, Array]:
-        """Return the loss of every row at its current score, and the weights, brought here."""
+    def row_losses(self, loss: Loss, output: int) -> RowLosses:
+        """Return the loss of every row at its current score, brought here."""
         return self._brought("row_losses", loss, output)
 
-    def joint_row_losses(
-        self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> tuple[Array, Array]:
+    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
         """Return the same with m learners added to the score."""
         return self._brought("joint_row_losses", objective, output, vector, signs)
 
-    def _brought(self, *asked: Any) -> tuple[Array, Array]:
-        losses, weights = zip(*self._ask(_losses_of_rows, *asked))
-        return np.concatenate(losses), np.concatenate(weights)
+    def _brought(self, *asked: Any) -> RowLosses:
+        return RowLosses(*map(np.concatenate, zip(*self._ask(_losses_of_rows, *asked))))
 
     def _columns(self) -> list[Any]:
         return [self.table.X, self.y, self.F, self.weight]
@@ -269,9 +266,9 @@ def _joint_sums(
 
 def _losses_of_rows(
     place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, method: str, *asked: Any
-) -> tuple[Array, Array]:
+) -> RowLosses:
     with _rows(place, X, y, F, weight, units) as rows:
-        losses: tuple[Array, Array] = getattr(rows, method)(*asked)
+        losses: RowLosses = getattr(rows, method)(*asked)
         return losses
 
 
