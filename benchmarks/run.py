@@ -58,6 +58,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "device": (device.run,),
 }
 ALL = "all"
+QUICK_REPEATS = 2  # of all of them in their quick form, which is there to see them work
 # Those whose rows are scores or processor time: they need no quiet machine, but splits enough for a spread.
 SCORED = ("drift", "neighbours", "features", "predictors", "pictures", "starts")
 KNOWN = tuple({*predictors.PROBLEMS, *features.PROBLEMS, *neighbour_scores.SYNTHETIC, *costs.PROBLEMS})
@@ -94,7 +95,10 @@ def parse(arguments: Sequence[str] | None = None) -> dict[str, Settings]:
     settings = Settings(**(options | lists))
     if experiment != ALL:
         return {experiment: settings}
-    return {name: replace(settings, repeats=_repeats(name)) for name in EXPERIMENTS}
+    return {
+        name: replace(settings, repeats=QUICK_REPEATS if settings.quick else _repeats(name))
+        for name in EXPERIMENTS
+    }
 
 
 def _repeats(experiment: str) -> int:
