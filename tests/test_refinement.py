@@ -184,7 +184,7 @@ class Quartic(Loss):
         return 4 * (f - y) ** 3
 
 
-@pytest.mark.parametrize("loss", ["huber", "quantile", Quartic()], ids=str)
+@pytest.mark.parametrize("loss", ["huber", "quantile", Quartic()], ids=["huber", "quantile", "own"])
 def test_learners_are_put_in_order_whatever_the_loss(rows, loss):
     X, y, *_ = rows
     model = regressor(refine=20, loss=loss).fit(X, y)
