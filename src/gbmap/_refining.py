@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.refinement import MOST_STEPS, Refinement, refine, refined_ensemble
+from gbmap._core.refinement import MOST_STEPS, Refinement, is_left_open, refine, refined_ensemble
 from gbmap._initial import fit_initial
 from gbmap._log import logger
 from gbmap._problem import AnyRows, Problem
@@ -34,11 +34,6 @@ class Refined(NamedTuple):
     ensemble: Ensemble
     n_steps: Array
     curves: Array | None
-
-
-def is_left_open(refine: Any) -> bool:
-    """Return whether it is asked to refine as far as unseen rows say."""
-    return isinstance(refine, bool | np.bool_) and bool(refine)
 
 
 def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: ThreadTeam) -> Refined:

@@ -26,7 +26,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
 
 from gbmap._base import BaseGBMAP, _seed
-from gbmap._refining import best_step, is_left_open, same_length
+from gbmap._core.refinement import is_left_open
+from gbmap._refining import best_step, same_length
 from gbmap._rows.threads import effective_threads
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 

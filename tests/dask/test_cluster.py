@@ -21,7 +21,7 @@ from gbmap.losses import Loss
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options, silence_logs=logging.CRITICAL) as cluster, Client(cluster) as client:
         yield client
 

@@ -50,6 +50,11 @@ class Refinement:
     curve: Array
 
 
+def is_left_open(refine: Any) -> bool:
+    """Return whether the parameter asks to refine as far as unseen rows say, and not by a number."""
+    return isinstance(refine, bool | np.bool_) and bool(refine)
+
+
 def refine(
     rows: Rows,
     watched: Rows | None,

@@ -95,12 +95,14 @@ class DaskRows:
         self, objective: Objective, output: int, vector: Array, signs: Array
     ) -> tuple[float, Array]:
         """Evaluate m learners together in one round."""
-        sums = np.concatenate(self._ask(_joint_sums, objective, output, vector, signs))
+        sums = np.concatenate(self._ask(_answer, "joint_sums", objective, output, vector, signs))
         return finish_joint(objective, sums, self.units, self.weight_sum, vector, signs)
 
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
-        return float(np.concatenate(self._ask(_block_losses, loss, output, shift)).sum() / self.weight_sum)
+        return float(
+            np.concatenate(self._ask(_answer, "block_losses", loss, output, shift)).sum() / self.weight_sum
+        )
 
     def row_losses(self, loss: Loss, output: int) -> RowLosses:
         """Return the loss of every row at its current score, brought here."""
@@ -111,7 +113,7 @@ class DaskRows:
         return self._brought("joint_row_losses", objective, output, vector, signs)
 
     def _brought(self, *asked: Any) -> RowLosses:
-        return RowLosses(*map(np.concatenate, zip(*self._ask(_losses_of_rows, *asked))))
+        return RowLosses(*map(np.concatenate, zip(*self._ask(_answer, *asked))))
 
     def _columns(self) -> list[Any]:
         return [self.table.X, self.y, self.F, self.weight]
@@ -257,26 +259,12 @@ def _block_sums(
         return rows.block_sums(*candidates)
 
 
-def _joint_sums(
-    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *learners: Any
-) -> Array:
-    with _rows(place, X, y, F, weight, units) as rows:
-        return rows.joint_sums(*learners)
-
-
-def _losses_of_rows(
+def _answer(
     place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, method: str, *asked: Any
-) -> RowLosses:
+) -> Any:
+    """Return what a method of the rows of a part says."""
     with _rows(place, X, y, F, weight, units) as rows:
-        losses: RowLosses = getattr(rows, method)(*asked)
-        return losses
-
-
-def _block_losses(
-    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *wanted: Any
-) -> Array:
-    with _rows(place, X, y, F, weight, units) as rows:
-        return rows.block_losses(*wanted)
+        return getattr(rows, method)(*asked)
 
 
 def _advanced(
