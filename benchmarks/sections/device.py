@@ -13,7 +13,7 @@ from benchmarks.verdicts import Target
 
 INTRODUCTION = """\
 Seconds of one fit of data that is on the device, and the training loss that it reaches, medians over seeds
-after a first fit: synth-cos-c, unrotated, float32, logistic loss, beta = 1, lambda = 1e-3, at most 100
+after first fits: synth-cos-c, unrotated, float32, logistic loss, beta = 1, lambda = 1e-3, at most 100
 iterations. Which minima a fit finds depends on its seed, so that the range of the losses is given too. The
 recipe is the paper's in JAX, compiled beforehand, on the same device. A pass is one evaluation of the
 objective and its gradient on all rows; one read of X is a sum over it."""

@@ -23,7 +23,7 @@ from gbmap._reading import Data, check_spread
 from gbmap._rows import as_rows, more_rows
 from gbmap._rows.collapse import collapse
 from gbmap._rows.dask import DaskRows, DaskTable
-from gbmap._rows.device import DeviceRows
+from gbmap._rows.device import DeviceRows, lent
 from gbmap._rows.memory import MemoryRows
 from gbmap._rows.moments import Moments
 from gbmap._rows.threads import ThreadTeam
@@ -61,9 +61,9 @@ class Problem:
         check_spread(deviation, estimator.beta)
         watched = None
         if validation is not None:
-            X, score = _with_f_0(estimator, validation, init)
+            X, targets, score = _ready(estimator, validation, init)
             weight = validation.scaled_weight
-            watched = more_rows(X, validation.targets, score, weight, rows, residual=residual)
+            watched = more_rows(X, targets, score, weight, rows, residual=residual)
             validation.release()
         ridge = estimator.l2_regularization / (rows.units.n_active + 1)
         ridge_units = None if estimator.standardize or not ridge else rows.units.of_plain_rows()
@@ -150,8 +150,8 @@ def _rows_to_fit(
     estimator: Any, data: Data, init: Any, residual: bool, n_small: int, team: ThreadTeam
 ) -> tuple[AnyRows, Moments, Array]:
     """Return rows in their own standard units, the moments of X, and the spread of y - f_0."""
-    targets, weight = data.targets, data.scaled_weight
-    X, score = _with_f_0(estimator, data, init)
+    weight = data.scaled_weight
+    X, targets, score = _ready(estimator, data, init)
     if X.shape[0] <= n_small and not is_foreign(X):
         # A small fit depends neither on the order of rows nor on how they share their weight.
         X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
@@ -169,8 +169,15 @@ def _rows_to_fit(
     return found
 
 
-def _with_f_0(estimator: Any, data: Data, init: Any) -> tuple[Any, Array | float]:
-    """Return X and f_0; a table has it with it."""
+def _ready(estimator: Any, data: Data, init: Any) -> tuple[Any, Any, Array | float]:
+    """Return X, the targets and f_0, which a table has with it.
+
+    Arrays on a device are lent to another library if nobody sees it: a loss of one's own would.
+    """
     if isinstance(data.X, DaskTable):
-        return data.X.scored(_dask.score_of_parts(estimator, data.n_outputs)), 0.0
-    return data.X, initial_score(init, data.raw, data.n_outputs, getattr(estimator, "classes_", None))
+        scored = data.X.scored(_dask.score_of_parts(estimator, data.n_outputs))
+        return scored, data.targets, 0.0
+    score = initial_score(init, data.raw, data.n_outputs, getattr(estimator, "classes_", None))
+    if is_foreign(data.X) and isinstance(estimator.loss, str):
+        return lent(data.X), lent(data.targets), score
+    return data.X, data.targets, score

@@ -13,6 +13,7 @@ from scipy.optimize import Bounds, minimize
 
 Array = NDArray[Any]
 Asked = tuple[float, Array]  # value and gradient
+Ask = Callable[[Array], Asked]
 
 # Steps that L-BFGS remembers; 10, SciPy's default, takes a tenth more passes on wide data.
 _HISTORY = 30
@@ -36,7 +37,7 @@ class Minimum:
 
 
 def minimise(
-    ask: Callable[[Array], Asked],
+    ask: Ask,
     start: Array,
     *,
     unit: float,

@@ -30,7 +30,10 @@ Array = NDArray[Any]
 _CHUNK_NUMBERS = 1 << 28  # beside X at a time: within a gigabyte in float32
 _VECTORS = 8  # of a number for each row, which a pass makes
 _FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
+_MANY_NUMBERS = 1 << 24  # in one over which a pass takes longer than to bring solves in step
 _REFERENCE_ROWS = 256
+_STRIPES = 4096  # that the sums of columns are made of
+_DLPACK_CUDA = 2  # the number of CUDA devices in DLPack
 # To choose more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
 _SPARSE_CHOICE, _MANY_ROWS = 50, 1_000_000
 
@@ -44,6 +47,18 @@ def _fused(X: Any) -> Any:
     except ImportError:
         return None
     return fused
+
+
+def lent(array: Any) -> Any:
+    """Return an array on a CUDA device as PyTorch's, of the same memory, if that has the fused pass."""
+    try:
+        if library_of(array) == "torch" or array.__dlpack_device__()[0] != _DLPACK_CUDA:
+            return array
+        from torch.utils.dlpack import from_dlpack
+    except (BufferError, ImportError):  # an array in parts, as JAX may have it, cannot be lent
+        return array
+    tensor = from_dlpack(array)
+    return array if _fused(tensor) is None else tensor
 
 
 def _ready(objective: Objective, theta: Array, X: Any) -> tuple[Any, Any]:
@@ -82,7 +97,7 @@ class DeviceRows:
         self.X, self.y, self.F, self.weight, self.units, self.team = X, y, F, weight, units, team
         self._xp = namespace(X)
         self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
-        self._passes: dict[int, Any] = {}  # recorded once for each output
+        self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
         self.complete = True
 
     @property
@@ -105,6 +120,15 @@ class DeviceRows:
         """The relative rounding error of one row's numbers."""
         return float(self._xp.finfo(self.X.dtype).eps)
 
+    @property
+    def several_at_once(self) -> bool:
+        """Whether there is a pass with several candidates, the fused one, and reading X is most of it."""
+        return self._fused is not None and self.n_rows * self.n_columns >= _MANY_NUMBERS
+
+    @cached_property
+    def _fused(self) -> Any:
+        return _fused(self.X) if self._center is None else None
+
     @cached_property
     def weight_sum(self) -> float:
         """The sum of the weights."""
@@ -117,25 +141,25 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Evaluate candidates (a, w, c) with their signs: values (C,), gradients (C, p + 2)."""
         v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
-        folded = np.column_stack([thetas[:, 0], v, d])
-        total = np.array(
-            [self._sums(objective, output, theta, float(sign)) for theta, sign in zip(folded, signs)],
-            dtype=np.float64,
-        )
+        total = self._sums(objective, output, np.column_stack([thetas[:, 0], v, d]), signs)
         total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
         return objective.finish(total, self.weight_sum, thetas)
 
-    def _sums(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
-        """Return the sums over all rows of l and its derivatives for one candidate, folded into X's units."""
-        fused = _fused(self.X)
-        if fused is None or self._center is not None or not fused.applies(objective, self.X):
-            block_sums, there = _ready(objective, theta, self.X)
-            parts = [block_sums(there, sign, *chunk) for chunk in self._chunks(output)]
-            return to_numpy(sum(parts[1:], start=parts[0]))
-        if output not in self._passes:
-            self._passes[output] = fused.Pass(objective, self.X, self.y[output], self.F[output], self.weight)
-        sums: Array = self._passes[output](theta, sign, self.F[output])
+    def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
+        """Return the sums over all rows of l and its derivatives for candidates folded into X's units."""
+        if self._fused is None or not self._fused.applies(objective, self.X):
+            return np.array([self._sums_of(objective, output, *each) for each in zip(thetas, signs)])
+        key = output, len(thetas)
+        if key not in self._passes:
+            columns = self.y[output], self.F[output], self.weight
+            self._passes[key] = self._fused.Pass(objective, self.X, *columns, len(thetas))
+        sums: Array = self._passes[key](thetas, signs, self.F[output])
         return sums
+
+    def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
+        block_sums, there = _ready(objective, theta, self.X)
+        parts = [block_sums(there, float(sign), *chunk) for chunk in self._chunks(output)]
+        return to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
 
     def joint_value_and_gradient(
         self, objective: Objective, output: int, vector: Array, signs: Array
@@ -246,14 +270,13 @@ class DeviceRows:
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
-        xp = self._xp
-        X = (self.X - beside(self.units.mean, self.X)) * beside(self.units.inverse_scale, self.X)
-        z = product(X, beside(theta[1:-1], X)) + float(theta[-1])
+        A = self._standard
+        z = product(A, beside(theta[1:], A))
         f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
         curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
         curvature = curvature if self.weight is None else curvature * self.weight
-        along_z = sign * objective.activation.slope(z)
-        J = xp.concat([xp.ones_like(z)[:, None], along_z[:, None] * X, along_z[:, None]], axis=1)
+        along = (sign * objective.activation.slope(z))[:, None] * A
+        J = self._xp.concat([self._xp.ones_like(z)[:, None], along], axis=1)
         own, shared = objective.ridge_curvature(self.units.inverse_scale != 0)
         if self.n_columns <= FULL_MATRIX_COLUMNS:
             matrix: Array = to_numpy(product(J.T, curvature[:, None] * J)).astype(np.float64)
@@ -262,6 +285,12 @@ class DeviceRows:
         diagonal: Array = to_numpy(product(curvature, J * J)).astype(np.float64)
         diagonal += 2 * objective.ridge * (own + shared**2)
         return diagonal
+
+    @cached_property
+    def _standard(self) -> Any:
+        """The rows (x, 1) in standard units. They are few where this is asked for."""
+        X = (self.X - beside(self.units.mean, self.X)) * beside(self.units.inverse_scale, self.X)
+        return self._xp.concat([X, self._xp.ones_like(X[:, :1])], axis=1)
 
     def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
         """Return None: iterations are quick here, the matrix is not."""
@@ -318,7 +347,7 @@ def device_moments(X: Any, weight: Any) -> Moments:
         w = None if weight is None else _some(weight, rows)[:, None]
         for part, each in enumerate((d, d * d)):
             each = each if w is None else each * w
-            sums[part] += to_numpy(xp.sum(each, axis=0, dtype=wide(X)))
+            sums[part] += to_numpy(_column_sums(each))
     with np.errstate(all="ignore"):
         shift, square = sums / (n if weight is None else float(xp.sum(weight, dtype=wide(X))))
         mean, variance = to_numpy(origin).astype(np.float64) + shift, square - shift**2
@@ -329,6 +358,17 @@ def device_moments(X: Any, weight: Any) -> Moments:
         column = to_numpy(X[:, int(k)])
         mean[k], deviation[k] = careful_moments(column, None if weight is None else to_numpy(weight))
     return Moments(mean, deviation)
+
+
+def _column_sums(X: Any) -> Any:
+    """Return the sum of each column, from those of stripes in X's type, which are short.
+
+    Few columns alone would keep few processors busy, and sums in a wider type take a copy in PyTorch.
+    """
+    xp, n_whole = namespace(X), X.shape[0] - X.shape[0] % _STRIPES
+    stripes = xp.reshape(X[:n_whole, :], (-1, _STRIPES * X.shape[1]))
+    whole = xp.reshape(xp.sum(stripes, axis=0), (_STRIPES, -1))
+    return xp.sum(whole, axis=0, dtype=wide(X)) + xp.sum(X[n_whole:, :], axis=0, dtype=wide(X))
 
 
 def target_moments(residual: Any, weight: Any) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from gbmap._core.objective import Objective
 
 _ROWS = 1024  # of a program at a time
 _PROGRAMS_PER_PROCESSOR = 16
-_CALLS_BEFORE_RECORDING = 20  # recording takes the time of about as many calls
+_CALLS_BEFORE_RECORDING = 3  # recording takes the time of about as many calls
 _LOSSES = {LogLoss: 0, SquaredError: 1}
 
 
@@ -29,34 +29,36 @@ def applies(objective: Objective, X: Any) -> bool:
 
 
 class Pass:
-    """A pass over rows; one that is made often is recorded as a graph of kernels, and replayed from then on.
+    """A pass over rows for some candidates; made often, it is recorded as a graph of kernels, and replayed.
 
     X is read twice, by the two products with it. A replay is one call to the device instead of a dozen,
     which on few rows is most of the time.
     """
 
-    def __init__(self, objective: Objective, X: Any, y: Any, F: Any, weight: Any):
+    def __init__(self, objective: Objective, X: Any, y: Any, F: Any, weight: Any, n_candidates: int):
         n, p = X.shape
-        processors = torch.cuda.get_device_properties(X.device).multi_processor_count
-        n_programs = min(_PROGRAMS_PER_PROCESSOR * processors, triton.cdiv(n, _ROWS))
         self._X, self._y, self._weight, self._score = X, y, weight, F
         self._loss, self._beta = _LOSSES[type(objective.loss)], float(objective.activation.beta)
-        self._F, self._z = F.clone(), torch.empty(n, dtype=X.dtype, device=X.device)
-        self._parts = torch.empty((n_programs, 3), dtype=X.dtype, device=X.device)
-        self._theta = torch.zeros(p + 3, dtype=X.dtype, device=X.device)  # a, v, d, sign
-        self._host_theta = torch.zeros(p + 3, dtype=X.dtype, pin_memory=True)
-        self._host_sums = torch.zeros(p + 3, dtype=torch.float64, pin_memory=True)
+        processors = torch.cuda.get_device_properties(X.device).multi_processor_count
+        n_programs = min(_PROGRAMS_PER_PROCESSOR * processors, triton.cdiv(n, _ROWS))
+        there = {"dtype": X.dtype, "device": X.device}
+        self._F = F.clone()
+        self._z = torch.empty((n_candidates, n), **there)
+        self._parts = torch.empty((n_candidates, n_programs, 3), **there)
+        self._theta = torch.zeros((n_candidates, p + 3), **there)  # a, v, d, sign
+        self._host_theta = torch.zeros((n_candidates, p + 3), dtype=X.dtype, pin_memory=True)
+        self._host_sums = torch.zeros((n_candidates, p + 3), dtype=torch.float64, pin_memory=True)
         self._n_calls = 0
         self._graph: Any = None
         self._recorded: Any = None  # what the graph writes to
 
-    def __call__(self, theta: Any, sign: float, F: Any) -> Any:
-        """Return `Objective.block_sums` of a folded learner (a, v, d), in memory."""
+    def __call__(self, thetas: Any, signs: Any, F: Any) -> Any:
+        """Return `Objective.block_sums` of folded learners (a, v, d), in memory."""
         if F is not self._score:
             self._F.copy_(F)
             self._score = F
-        self._host_theta[:-1] = torch.from_numpy(theta)
-        self._host_theta[-1] = sign
+        here = self._host_theta.numpy()
+        here[:, :-1], here[:, -1] = thetas, signs
         with torch.cuda.device(self._X.device):
             self._theta.copy_(self._host_theta, non_blocking=True)
             self._host_sums.copy_(self._sums(), non_blocking=True)
@@ -68,21 +70,40 @@ class Pass:
         if self._n_calls < _CALLS_BEFORE_RECORDING:
             return self._run()
         if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._recorded = self._run()
+            self._record()
         self._graph.replay()
         return self._recorded
 
+    def _record(self) -> None:
+        """Record a run; the context manager for it would collect garbage first, which takes longer."""
+        self._graph, aside = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            self._graph.capture_begin()
+            self._recorded = self._run()
+            self._graph.capture_end()
+        torch.cuda.current_stream().wait_stream(aside)
+
     def _run(self) -> Any:
         n, p = self._X.shape
-        torch.mv(self._X, self._theta[1 : 1 + p], out=self._z)
-        _pointwise[(len(self._parts),)](
+        n_candidates, n_programs, _ = self._parts.shape
+        self._project(self._theta[:, 1 : 1 + p])
+        _pointwise[(n_programs, n_candidates)](
             self._z, self._y, self._F, self._F if self._weight is None else self._weight, self._theta,
             self._parts, n, p, self._beta, ROWS=_ROWS, LOSS=self._loss, WEIGHTED=self._weight is not None,
         )  # fmt: skip
-        value, along_a, along_c = self._parts.sum(dim=0, dtype=torch.float64).split(1)
-        return torch.cat([value, along_a, torch.mv(self._X.T, self._z).double(), along_c])
+        sums = self._parts.sum(dim=1, dtype=torch.float64)
+        return torch.cat([sums[:, :2], self._pulled_back().double(), sums[:, 2:]], dim=1)
+
+    def _project(self, v: Any) -> None:
+        """Write w . x of every candidate and row into z; a vector alone is quicker as one."""
+        if len(v) == 1:
+            torch.mv(self._X, v[0], out=self._z[0])
+        else:
+            torch.mm(v, self._X.T, out=self._z)
+
+    def _pulled_back(self) -> Any:
+        return torch.mv(self._X.T, self._z[0])[None] if len(self._z) == 1 else torch.mm(self._z, self._X)
 
 
 @triton.jit
@@ -91,6 +112,9 @@ def _pointwise(
     ROWS: tl.constexpr, LOSS: tl.constexpr, WEIGHTED: tl.constexpr,
 ):  # fmt: skip
     """Overwrite w . x with the derivative of the loss in it, and sum loss and derivatives."""
+    z += tl.program_id(1).to(tl.int64) * n
+    theta += tl.program_id(1) * (p + 3)
+    sums += (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * 3
     a = tl.load(theta)
     c = tl.load(theta + 1 + p)
     sign = tl.load(theta + 2 + p)
@@ -124,6 +148,6 @@ def _pointwise(
         total += tl.sum(value, axis=0)
         along_a += tl.sum(along_f, axis=0)
         along_c += tl.sum(along_z, axis=0)
-    tl.store(sums + tl.program_id(0) * 3, total)
-    tl.store(sums + tl.program_id(0) * 3 + 1, along_a)
-    tl.store(sums + tl.program_id(0) * 3 + 2, along_c)
+    tl.store(sums, total)
+    tl.store(sums + 1, along_a)
+    tl.store(sums + 2, along_c)

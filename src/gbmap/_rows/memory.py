@@ -50,6 +50,8 @@ class MemoryRows:
     team : ThreadTeam
     """
 
+    several_at_once = False
+
     def __init__(
         self,
         blocks: DenseBlocks | SparseBlocks,
