@@ -207,3 +207,66 @@ def test_rows_to_predict_must_be_finite_and_of_the_same_width(convert, in_memory
         in_memory.predict(convert(np.full((2, 4), np.inf)))
     with pytest.raises(ValueError, match="3 features, but GBMAPRegressor is expecting 4"):
         in_memory.transform(convert(X[:, :3]))
+
+
+@pytest.mark.skipif(torch is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("swapped", [False, True])
+def test_targets_may_be_of_another_library(swapped, in_memory):
+    of_X, of_y = (torch.asarray, array_api_strict.asarray)[:: -1 if swapped else 1]
+    model = GBMAPRegressor(3, random_state=0).fit(of_X(X), of_y(y))
+    np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-4)
+
+
+class OnCuda:
+    """An array that says to be on a CUDA device, in one part or in several."""
+
+    def __init__(self, *, parts):
+        self.parts = parts
+
+    def __dlpack_device__(self):
+        if self.parts > 1:
+            raise BufferError("in several parts")
+        return 2, 0
+
+
+@pytest.mark.skipif(torch is not None and torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize(("parts", "other"), [(1, 1), (2, 1), (1, 2)])
+def test_what_pytorch_cannot_read_is_not_lent(parts, other):
+    arrays = OnCuda(parts=parts), OnCuda(parts=other)
+    assert device.lent(*arrays, Objective(LogLoss(), Softplus(1.0), 0.0)) == arrays
+
+
+@pytest.mark.skipif(torch is None or not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize("loss", [LogLoss(), SquaredError()], ids=["log", "squared"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_candidates", [1, 2, 3])
+def test_the_kernel_gives_the_sums_of_a_pass_in_memory(loss, weighted, n_candidates):
+    target = np.sign(y - np.median(y)) if isinstance(loss, LogLoss) else y
+    weight = rng.uniform(size=N) if weighted else None
+    objective = Objective(loss, Softplus(2.0), 1e-3)
+    near = X[:, :3]  # what lies far from zero is centred first, and then not the kernel's
+    thetas, signs = rng.normal(size=(n_candidates, 5)), rng.choice([-1.0, 1.0], size=n_candidates)
+    settings = {"standardize": True, "residual": isinstance(loss, SquaredError)}
+    there = [torch.asarray(each, device="cuda") for each in (near.astype(np.float32), target[:, None])]
+    with ThreadTeam(1) as team:
+        here, _, _ = as_rows(near, target[:, None], 0.0, weight, team, **settings)
+        rows, _, _ = as_rows(*device.lent(*there, objective), 0.0, weight, team, **settings)
+        assert rows._fused_for(objective) is not None
+        for call in range(5):  # the later ones replay a graph
+            if call == 4:
+                here.F[0] += 0.5
+                rows.F[0] = rows.F[0] + 0.5
+            values, gradients = rows.value_and_gradient(objective, 0, thetas, signs)
+            expected, slopes = here.value_and_gradient(objective, 0, thetas, signs)
+            np.testing.assert_allclose(values, expected, rtol=1e-4)
+            np.testing.assert_allclose(gradients, slopes, rtol=1e-3, atol=1e-3 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize("library", ["cupy", "jax"])
+def test_arrays_on_a_device_come_back_as_they_went_in(library, in_memory):
+    xp = pytest.importorskip("cupy" if library == "cupy" else "jax.numpy", exc_type=ImportError)
+    rows, target = xp.asarray(X, dtype=xp.float32), xp.asarray(y, dtype=xp.float32)
+    model = GBMAPRegressor(3, random_state=0).fit(rows, target)
+    np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-2)
+    assert type(model.predict(rows)) is type(model.transform(rows)) is type(rows)
+    np.testing.assert_allclose(to_numpy(model.predict(rows)), model.predict(X), atol=1e-2)

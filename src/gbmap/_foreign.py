@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_y
 
-from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
+from gbmap._core.arrays import beside, is_foreign, library_of, namespace, to_numpy, wide
 
 Array = NDArray[Any]
 
@@ -62,8 +62,10 @@ def validated_targets(y: Any, X: Any, **rules: Any) -> Any:
 
 
 def targets_beside(targets: Any, X: Any) -> Any:
-    """Return targets where X is."""
-    return beside(targets, X, wide(X)) if is_foreign(X) and not is_foreign(targets) else targets
+    """Return targets where X is, as arrays of its library."""
+    if not is_foreign(X) or library_of(targets) == library_of(X):
+        return targets
+    return beside(to_numpy(targets), X, wide(X))
 
 
 def take(array: Any, indices: Array) -> Any:

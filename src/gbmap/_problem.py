@@ -55,24 +55,23 @@ class Problem:
     @classmethod
     def of(cls, estimator: Any, data: Data, validation: Data | None, init: Any, team: ThreadTeam) -> Problem:
         """Bring rows to standard units, and take the settings of an estimator."""
-        loss, sample_rows = estimator._make_loss(), sample_sizes_for(data.X)
-        residual = loss.degree > 0
-        rows, moments, deviation = _rows_to_fit(estimator, data, init, residual, sample_rows[0], team)
+        loss, activation = estimator._make_loss(), ACTIVATIONS[estimator.activation](estimator.beta)
+        objective, sample_rows = Objective(loss, activation, ridge=0.0), sample_sizes_for(data.X)
+        rows, moments, deviation = _rows_to_fit(estimator, data, init, objective, sample_rows[0], team)
         check_spread(deviation, estimator.beta)
         watched = None
         if validation is not None:
-            X, targets, score = _ready(estimator, validation, init)
+            X, targets, score = _ready(estimator, validation, init, objective)
             weight = validation.scaled_weight
-            watched = more_rows(X, targets, score, weight, rows, residual=residual)
+            watched = more_rows(X, targets, score, weight, rows, residual=loss.degree > 0)
             validation.release()
         ridge = estimator.l2_regularization / (rows.units.n_active + 1)
         ridge_units = None if estimator.standardize or not ridge else rows.units.of_plain_rows()
-        activation = ACTIVATIONS[estimator.activation](estimator.beta)
         monotone = estimator.monotonic_cst
         if monotone is not None:
             monotone = _check_monotonic_cst(estimator, monotone)
         solver = Solver(estimator.n_init, estimator.max_iter, estimator.tol, monotone, sample_rows)
-        objective = Objective(loss, activation, ridge, ridge_units)
+        objective = replace(objective, ridge=ridge, ridge_units=ridge_units)
         return cls(rows, watched, objective, solver, moments, deviation)
 
     def nothing(self, activation: str) -> Ensemble:
@@ -147,11 +146,11 @@ class Problem:
 
 
 def _rows_to_fit(
-    estimator: Any, data: Data, init: Any, residual: bool, n_small: int, team: ThreadTeam
+    estimator: Any, data: Data, init: Any, objective: Objective, n_small: int, team: ThreadTeam
 ) -> tuple[AnyRows, Moments, Array]:
     """Return rows in their own standard units, the moments of X, and the spread of y - f_0."""
     weight = data.scaled_weight
-    X, targets, score = _ready(estimator, data, init)
+    X, targets, score = _ready(estimator, data, init, objective)
     if X.shape[0] <= n_small and not is_foreign(X):
         # A small fit depends neither on the order of rows nor on how they share their weight.
         X, targets, score, weight = collapse(X, targets, np.broadcast_to(score, targets.shape), weight)
@@ -162,22 +161,19 @@ def _rows_to_fit(
         weight,
         team,
         standardize=estimator.standardize,
-        residual=residual,
+        residual=objective.loss.degree > 0,
         ridge=None if estimator.standardize else estimator.l2_regularization,
     )
     data.release()
     return found
 
 
-def _ready(estimator: Any, data: Data, init: Any) -> tuple[Any, Any, Array | float]:
-    """Return X, the targets and f_0, which a table has with it.
-
-    Arrays on a device are lent to another library if nobody sees it: a loss of one's own would.
-    """
+def _ready(estimator: Any, data: Data, init: Any, objective: Objective) -> tuple[Any, Any, Array | float]:
+    """Return X, the targets and f_0, which a table has with it, as a fit reads them."""
     if isinstance(data.X, DaskTable):
-        scored = data.X.scored(_dask.score_of_parts(estimator, data.n_outputs))
-        return scored, data.targets, 0.0
+        return data.X.scored(_dask.score_of_parts(estimator, data.n_outputs)), data.targets, 0.0
     score = initial_score(init, data.raw, data.n_outputs, getattr(estimator, "classes_", None))
-    if is_foreign(data.X) and isinstance(estimator.loss, str):
-        return lent(data.X), lent(data.targets), score
-    return data.X, data.targets, score
+    X, targets = data.X, data.targets
+    if is_foreign(X):
+        X, targets = lent(X, targets, objective)
+    return X, targets, score

@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -42,14 +43,30 @@ def test_each_solve_ends_as_it_does_alone():
     assert [0, 2] in rounds  # the solve with two iterations ended before the others
 
 
-def test_a_failing_answer_ends_all_solves():
+@pytest.mark.parametrize("failure", [MemoryError, KeyboardInterrupt])
+def test_a_failing_answer_ends_all_solves(failure):
     before = threading.active_count()
 
     def answer(numbers, points):
-        raise MemoryError("no room")
+        raise failure
 
-    with pytest.raises(MemoryError, match="no room"):
+    with pytest.raises(failure):
         in_step([descent, descent], answer)
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_cannot_be_started_leaves_none_waiting(monkeypatch):
+    submit = ThreadPoolExecutor.submit
+
+    def full(threads, *work):
+        if threads._threads:
+            raise RuntimeError("can't start new thread")
+        return submit(threads, *work)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", full)
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="new thread"):
+        in_step([descent, descent], lambda numbers, points: [bowl(0, point) for point in points])
     assert threading.active_count() == before
 
 
@@ -92,8 +109,18 @@ def test_a_fit_has_the_same_bits_with_its_races_in_step(model, monkeypatch):
     y = np.abs(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=300)
     if isinstance(model, GBMAPClassifier):
         y = np.digitize(y, [0, 1])
+    numbers = []
+    evaluate = MemoryRows.value_and_gradient
+
+    def watched(rows, objective, output, thetas, signs):
+        numbers.append(len(thetas))
+        return evaluate(rows, objective, output, thetas, signs)
+
+    monkeypatch.setattr(MemoryRows, "value_and_gradient", watched)
     alone = model.fit(X, y).ensemble_
-    monkeypatch.setattr(MemoryRows, "several_at_once", True)
+    assert max(numbers) == 1
+    monkeypatch.setattr(MemoryRows, "shares_passes", lambda rows, objective: True)
     together = model.fit(X, y).ensemble_
+    assert max(numbers) == 2 * model.n_init
     np.testing.assert_array_equal(together.weights, alone.weights)
     np.testing.assert_array_equal(together.signs, alone.signs)

@@ -47,15 +47,15 @@ def in_step(
 
     running = list(range(len(solves)))
     with ThreadPoolExecutor(len(solves)) as threads:
-        # A thread does not inherit the context, where NumPy keeps what is to be done about overflows.
-        ends = [threads.submit(copy_context().run, partial(work, *each)) for each in enumerate(solves)]
         try:
+            # A thread does not inherit the context, where NumPy keeps what is to be done about overflows.
+            ends = [threads.submit(copy_context().run, partial(work, *each)) for each in enumerate(solves)]
             while running:
                 posts = sorted(posted.get() for _ in running)  # by number: no two are the same
                 asked = {number: point for number, point in posts if point is not None}
                 running = list(asked)
                 answers = answer(running, list(asked.values())) if asked else []
-                for number, reply in zip(running, answers):
+                for number, reply in zip(running, answers, strict=True):
                     replies[number].put(reply)
         finally:
             for number in running:

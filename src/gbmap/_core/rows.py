@@ -73,9 +73,8 @@ class Sample(Rows, Protocol):
 
     complete: bool  # whether these are all the rows
 
-    @property
-    def several_at_once(self) -> bool:
-        """Whether a pass with several candidates takes less time than a pass for each."""
+    def shares_passes(self, objective: Objective) -> bool:
+        """Return whether a pass with several candidates takes less time than a pass for each."""
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""

@@ -149,7 +149,7 @@ class _Problem:
         self, rows: Sample, starts: list[tuple[int, Array]], tol: float, max_iter: int
     ) -> list[Solution]:
         """Solve from all starts, each with its sign, in step where one pass for all takes less time."""
-        if not rows.several_at_once:
+        if not rows.shares_passes(self.objective):
             return [self.solve(rows, sign, start, tol, max_iter) for sign, start in starts]
         signs = np.array([sign for sign, _ in starts])
         solves = [partial(self._minimise, rows, sign, start, tol, max_iter, None) for sign, start in starts]

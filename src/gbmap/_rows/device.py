@@ -1,7 +1,7 @@
 """Rows on a device: CuPy, JAX and PyTorch arrays, or any others with the array API.
 
-The work of a pass stays where the data is; p numbers cross each way. Learners are found on a sample in
-memory first, as for any other rows.
+The work of a pass stays where the data is; p numbers cross each way. Learners are found on a sample first, as
+for any other rows; it lies in memory where a pass over it takes less time there.
 """
 
 from __future__ import annotations
@@ -49,19 +49,32 @@ def _fused(X: Any) -> Any:
     return fused
 
 
-def lent(array: Any) -> Any:
-    """Return an array on a CUDA device as PyTorch's, of the same memory, if that has the fused pass."""
+def lent(X: Any, targets: Any, objective: Objective) -> tuple[Any, Any]:
+    """Return both as tensors of PyTorch in the same memory if the fused pass is for them, else as they are.
+
+    That pass is PyTorch's; arrays of CuPy and JAX on a CUDA device can be read by it where they are.
+    """
+    if library_of(X) == "torch":
+        return X, targets
     try:
-        if library_of(array) == "torch" or array.__dlpack_device__()[0] != _DLPACK_CUDA:
-            return array
+        import array_api_compat  # noqa: F401  # tensors need it, arrays of JAX do not
+        import torch
         from torch.utils.dlpack import from_dlpack
-    except (BufferError, ImportError):  # an array in parts, as JAX may have it, cannot be lent
-        return array
-    tensor = from_dlpack(array)
-    return array if _fused(tensor) is None else tensor
+
+        # An array in several parts, as JAX may have it, says that it cannot be lent.
+        is_on_cuda = X.__dlpack_device__()[0] == targets.__dlpack_device__()[0] == _DLPACK_CUDA
+        if not (is_on_cuda and torch.cuda.is_available()):
+            return X, targets
+        tensor = from_dlpack(X)
+        fused = _fused(tensor)
+        if fused is None or not fused.applies(objective, tensor):
+            return X, targets
+        return tensor, from_dlpack(targets).to(tensor.device)
+    except (BufferError, ImportError):
+        return X, targets
 
 
-def _ready(objective: Objective, theta: Array, X: Any) -> tuple[Any, Any]:
+def _program(objective: Objective, theta: Array, X: Any) -> tuple[Any, Any]:
     """Return `objective.block_sums` and its first argument for blocks of X.
 
     JAX makes one program of it, which takes an array from memory in less time than JAX brings one beside X.
@@ -90,7 +103,7 @@ class DeviceRows:
     weight : array of shape (n,) beside X, or None
     units : Units
     team : ThreadTeam
-        For the samples, which lie in memory.
+        For samples in memory.
     """
 
     def __init__(self, X: Any, y: list[Any], F: list[Any], weight: Any, units: Units, team: ThreadTeam):
@@ -98,6 +111,7 @@ class DeviceRows:
         self._xp = namespace(X)
         self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
         self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
+        self._standard: Any = None
         self.complete = True
 
     @property
@@ -120,21 +134,20 @@ class DeviceRows:
         """The relative rounding error of one row's numbers."""
         return float(self._xp.finfo(self.X.dtype).eps)
 
-    @property
-    def several_at_once(self) -> bool:
-        """Whether there is a pass with several candidates, the fused one, and reading X is most of it."""
-        return self._fused is not None and self.n_rows * self.n_columns >= _MANY_NUMBERS
-
-    @cached_property
-    def _fused(self) -> Any:
-        return _fused(self.X) if self._center is None else None
-
     @cached_property
     def weight_sum(self) -> float:
         """The sum of the weights."""
         if self.weight is None:
             return float(self.n_rows)
         return float(self._xp.sum(self.weight, dtype=wide(self.X)))
+
+    def shares_passes(self, objective: Objective) -> bool:
+        """Return whether the fused pass is for these rows, and reading X is most of it."""
+        return self._fused_for(objective) is not None and self.n_rows * self.n_columns >= _MANY_NUMBERS
+
+    def _fused_for(self, objective: Objective) -> Any:
+        fused = _fused(self.X) if self._center is None else None
+        return fused if fused is not None and fused.applies(objective, self.X) else None
 
     def value_and_gradient(
         self, objective: Objective, output: int, thetas: Array, signs: Array
@@ -147,17 +160,18 @@ class DeviceRows:
 
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
         """Return the sums over all rows of l and its derivatives for candidates folded into X's units."""
-        if self._fused is None or not self._fused.applies(objective, self.X):
+        fused = self._fused_for(objective)
+        if fused is None:
             return np.array([self._sums_of(objective, output, *each) for each in zip(thetas, signs)])
         key = output, len(thetas)
         if key not in self._passes:
             columns = self.y[output], self.F[output], self.weight
-            self._passes[key] = self._fused.Pass(objective, self.X, *columns, len(thetas))
+            self._passes[key] = fused.Pass(objective, self.X, *columns, len(thetas))
         sums: Array = self._passes[key](thetas, signs, self.F[output])
         return sums
 
     def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
-        block_sums, there = _ready(objective, theta, self.X)
+        block_sums, there = _program(objective, theta, self.X)
         parts = [block_sums(there, float(sign), *chunk) for chunk in self._chunks(output)]
         return to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
 
@@ -270,7 +284,7 @@ class DeviceRows:
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
-        A = self._standard
+        A = self._standard_rows()
         z = product(A, beside(theta[1:], A))
         f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
         curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
@@ -286,11 +300,15 @@ class DeviceRows:
         diagonal += 2 * objective.ridge * (own + shared**2)
         return diagonal
 
-    @cached_property
-    def _standard(self) -> Any:
-        """The rows (x, 1) in standard units. They are few where this is asked for."""
+    def _standard_rows(self) -> Any:
+        """Return the rows (x, 1) in standard units; those of a sample are kept, since it is asked again."""
+        if self._standard is not None:
+            return self._standard
         X = (self.X - beside(self.units.mean, self.X)) * beside(self.units.inverse_scale, self.X)
-        return self._xp.concat([X, self._xp.ones_like(X[:, :1])], axis=1)
+        A = self._xp.concat([X, self._xp.ones_like(X[:, :1])], axis=1)
+        if not self.complete:
+            self._standard = A
+        return A
 
     def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
         """Return None: iterations are quick here, the matrix is not."""

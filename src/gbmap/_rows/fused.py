@@ -5,6 +5,9 @@ For PyTorch tensors. Needs Triton, which comes with PyTorch's builds for CUDA.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -18,7 +21,7 @@ from gbmap._core.objective import Objective
 
 _ROWS = 1024  # of a program at a time
 _PROGRAMS_PER_PROCESSOR = 16
-_CALLS_BEFORE_RECORDING = 3  # recording takes the time of about as many calls
+_CALLS_BEFORE_RECORDING = 2  # recording takes the time of about as many calls
 _LOSSES = {LogLoss: 0, SquaredError: 1}
 
 
@@ -67,7 +70,7 @@ class Pass:
 
     def _sums(self) -> Any:
         self._n_calls += 1
-        if self._n_calls < _CALLS_BEFORE_RECORDING:
+        if self._n_calls <= _CALLS_BEFORE_RECORDING:
             return self._run()
         if self._graph is None:
             self._record()
@@ -75,14 +78,17 @@ class Pass:
         return self._recorded
 
     def _record(self) -> None:
-        """Record a run; the context manager for it would collect garbage first, which takes longer."""
-        self._graph, aside = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        """Record a run; PyTorch's context manager for it would collect garbage first, which takes longer."""
+        graph, aside = torch.cuda.CUDAGraph(), _stream_aside(self._X.device)
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
-            self._graph.capture_begin()
-            self._recorded = self._run()
-            self._graph.capture_end()
+            graph.capture_begin()
+            try:
+                recorded = self._run()
+            finally:
+                graph.capture_end()
         torch.cuda.current_stream().wait_stream(aside)
+        self._graph, self._recorded = graph, recorded
 
     def _run(self) -> Any:
         n, p = self._X.shape
@@ -100,10 +106,31 @@ class Pass:
         if len(v) == 1:
             torch.mv(self._X, v[0], out=self._z[0])
         else:
-            torch.mm(v, self._X.T, out=self._z)
+            with _full_precision():
+                torch.mm(v, self._X.T, out=self._z)
 
     def _pulled_back(self) -> Any:
-        return torch.mv(self._X.T, self._z[0])[None] if len(self._z) == 1 else torch.mm(self._z, self._X)
+        if len(self._z) == 1:
+            return torch.mv(self._X.T, self._z[0])[None]
+        with _full_precision():
+            return torch.mm(self._z, self._X)
+
+
+@lru_cache
+def _stream_aside(device: Any) -> Any:
+    """Return the stream of a device for recording: each has memory of its own for products."""
+    return torch.cuda.Stream(device)
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """Multiply matrices in float32 even if the user has chosen less."""
+    chosen = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(chosen)
 
 
 @triton.jit

@@ -50,8 +50,6 @@ class MemoryRows:
     team : ThreadTeam
     """
 
-    several_at_once = False
-
     def __init__(
         self,
         blocks: DenseBlocks | SparseBlocks,
@@ -92,6 +90,10 @@ class MemoryRows:
     def n_outputs(self) -> int:
         """K, the number of outputs."""
         return len(self.y)
+
+    def shares_passes(self, objective: Objective) -> bool:
+        """Return that one pass for several candidates would take as long as one for each."""
+        return False
 
     def value_and_gradient(
         self, objective: Objective, output: int, thetas: Array, signs: Array
