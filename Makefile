@@ -5,10 +5,10 @@ STAMPS := .venv/stamps
 SETTINGS := pyproject.toml src/gbmap/__init__.py
 
 # Experiments of the benchmarks that need no environment beside gbmap's, and those that run a peer in its own.
-ALONE := sets small passes memory sparse explaining distances neighbours drift predictors starts pictures
+ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
-.PHONY: demo test docs bench bench-scaling bench-device bench-dask bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
+.PHONY: demo test docs bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
@@ -36,9 +36,6 @@ $(ALONE:%=bench-%) bench-device: bench-%: $(STAMPS)/bench
 
 $(WITH_IVIS:%=bench-%): bench-%: $(STAMPS)/bench $(STAMPS)/bench-ivis
 	$(BIN)/python -m benchmarks.run $* $(ARGS)
-
-bench-dask: $(STAMPS)/bench
-	$(BIN)/python -m benchmarks.dask_rounds
 
 bench-report: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.report

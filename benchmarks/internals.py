@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +15,15 @@ from gbmap._core.activation import Softplus
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._rows import as_rows
+from gbmap._rows.dask import parts as dask_parts
+from gbmap._rows.dask import table as dask_table
+from gbmap._rows.memory import MemoryRows
 from gbmap._rows.threads import ThreadTeam
 
 Loss = Literal["squared_error", "log_loss"]
+
+EVALUATION = "block_sums"  # the round that evaluates the objective
+PART_BYTES = dask_parts._PART_BYTES  # the largest part of X that a worker gets
 
 
 def one_pass(X: NDArray[Any], y: NDArray[Any], loss: Loss, n_jobs: int) -> Callable[[], object]:
@@ -34,3 +43,54 @@ def one_pass(X: NDArray[Any], y: NDArray[Any], loss: Loss, n_jobs: int) -> Calla
 def passes_of(model: Any) -> float:
     """How often a fit visited all the rows; visits of the sample do not count."""
     return float(sum(record.n_evaluations for record in model.history_))
+
+
+@dataclass(frozen=True)
+class Round:
+    """One question to all rows: its name, how many parts were asked, and when."""
+
+    what: str
+    parts: int
+    start: float
+    stop: float
+
+    @property
+    def seconds(self) -> float:
+        return self.stop - self.start
+
+
+@contextmanager
+def watched_rounds() -> Iterator[list[Round]]:
+    """Record the rounds of fits on Dask."""
+    collect, rounds = dask_table.collect, []
+
+    def watched(planned: list[Any]) -> list[Any]:
+        start = time.perf_counter()
+        results = collect(planned)
+        rounds.append(Round(planned[0].key.split("-")[1], len(planned), start, time.perf_counter()))
+        return results
+
+    dask_table.collect = watched
+    try:
+        yield rounds
+    finally:
+        dask_table.collect = collect
+
+
+@contextmanager
+def watched_passes(n_rows: int) -> Iterator[list[Round]]:
+    """Record the evaluations on so many rows in memory, which are all of them: samples have fewer."""
+    evaluate, rounds = MemoryRows.value_and_gradient, []
+
+    def watched(self: MemoryRows, *args: Any) -> Any:
+        start = time.perf_counter()
+        result = evaluate(self, *args)
+        if self.n_rows == n_rows:
+            rounds.append(Round(EVALUATION, 1, start, time.perf_counter()))
+        return result
+
+    MemoryRows.value_and_gradient = watched  # type: ignore[method-assign]
+    try:
+        yield rounds
+    finally:
+        MemoryRows.value_and_gradient = evaluate  # type: ignore[method-assign]

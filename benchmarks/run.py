@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.experiments import (
     clusters,
     costs,
+    dask,
     device,
     distances,
     drift,
@@ -45,6 +46,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "passes": (passes.run, linearity.run),
     "memory": (memory.run, out_of_core.run),
     "sparse": (sparse.run,),
+    "dask": (dask.run,),
     "explaining": (explaining.run,),
     "distances": (distances.run, neighbours.run),
     "neighbours": (neighbour_scores.run,),
@@ -75,6 +77,7 @@ HELP = {
     "passes": "one pass against reading X, and how time grows with n, p and m",
     "memory": "memory beyond X during a fit; a file larger than memory",
     "sparse": "text-like sparse rows, beside logistic regression",
+    "dask": "what a round on Dask costs, on one worker and two, beside fits in memory",
     "neighbours": "k-NN in the embedding and in the columns, on the real data sets",
     "distances": "path distances beside embedding distances; exact and approximate neighbours",
     "explaining": "the time to explain rows, beside that to predict them",

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,20 @@ CHUNK = 1_000_000
 ROW_GROUP, BATCH = 250_000, 50_000
 CLIENT_BYTES = 400_000_000
 GROUPS = Path("/sys/fs/cgroup/memory")
+SAMPLING_SECONDS = 0.05
 
 
 def write(kind: str, folder: str, size: str) -> None:
-    """Write X and y a part at a time."""
+    """Write X and y a part at a time, and leave them on disk alone.
+
+    Pages that stayed in the cache would be this process's: no limit of another that reads them counts them.
+    """
     writer = write_mapped if kind == "mapped" else write_parquet
     writer(Path(folder), *parse_size(size))
+    for path in Path(folder).iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def parts(n: int, p: int, chunk: int) -> Iterator[tuple[Any, Any]]:
@@ -89,7 +98,7 @@ def fit_dask(model: Any, folder: Path, limit: int) -> None:
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     options |= {"memory_limit": limit - CLIENT_BYTES, "local_directory": folder}
     with LocalCluster(**options, silence_logs=logging.ERROR) as cluster, Client(cluster):
         rows = dd.read_parquet(folder / "rows.parquet", split_row_groups=1)
@@ -101,7 +110,7 @@ def fit(kind: str, folder: str, m: str, seed: str, limit: str) -> None:
     from gbmap import GBMAPRegressor
 
     model, mapping = GBMAPRegressor(int(m), random_state=int(seed)), 0.0
-    with held_to(int(limit)) as held:
+    with held_to(int(limit)) as held, watched_memory() as memory:
         if kind == "parquet":
             mapping, _ = timed(lambda: map_parquet(Path(folder)))
         fitted = fit_dask if kind == "dask" else fit_mapped
@@ -112,14 +121,18 @@ def fit(kind: str, folder: str, m: str, seed: str, limit: str) -> None:
         "loss": float(model.loss_curve_[-1]),
         "passes": sum(record.n_evaluations for record in model.history_),
         "limit_bytes": int(limit),
-        "limit": held,
+        **held,
+        **memory,
     }
     print(json.dumps(found))
 
 
 @contextmanager
-def held_to(limit: int) -> Iterator[str]:
-    """Hold this process to so many bytes, and tell of what; it is killed, or memory refused, beyond them."""
+def held_to(limit: int) -> Iterator[dict[str, Any]]:
+    """Hold this process to so many bytes, and tell of what; it is killed, or memory refused, beyond them.
+
+    In the end there is the peak too, where it is counted.
+    """
     group, process = GROUPS / f"gbmap-{os.getpid()}", str(os.getpid())
     try:
         group.mkdir()
@@ -127,12 +140,53 @@ def held_to(limit: int) -> Iterator[str]:
         (group / "cgroup.procs").write_text(process)
     except OSError:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-        yield "its own data"
+        yield {"limit": "its own data"}
         return
-    yield "its own data and cached pages of files"
+    held: dict[str, Any] = {"limit": "its own data and cached pages of files"}
+    yield held
+    held["peak_bytes"] = int((group / "memory.max_usage_in_bytes").read_text())
     for each in (group / "cgroup.procs").read_text().split():  # this process, and what it has started
         (GROUPS / "cgroup.procs").write_text(each)
     group.rmdir()
+
+
+@contextmanager
+def watched_memory() -> Iterator[dict[str, int]]:
+    """Tell in the end how many anonymous bytes there were at most, where the system counts them."""
+    found: dict[str, int] = {}
+    ended = Event()
+
+    def watch() -> None:
+        largest = anonymous_bytes(os.getpid())
+        while not ended.wait(SAMPLING_SECONDS):
+            largest = max(largest, anonymous_bytes(os.getpid()))
+        if largest:
+            found["anonymous_bytes"] = largest
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def anonymous_bytes(process: int) -> int:
+    """Memory of a process and of those that it started, without pages of files."""
+    folder = Path("/proc", str(process))
+    lines = dict(line.split(":", 1) for line in _text(folder / "status").splitlines())
+    own = 1024 * int(lines.get("RssAnon", "0 kB").split()[0])
+    children = " ".join(_text(path) for path in folder.glob("task/*/children"))
+    return own + sum(anonymous_bytes(int(child)) for child in children.split())
+
+
+def _text(path: Path) -> str:
+    """What is in a file of /proc; nothing if its process or thread has ended."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 if __name__ == "__main__":
