@@ -242,10 +242,10 @@ def test_the_times_on_the_page_about_large_data_are_the_measured_ones():
 
 
 def rows_by_size(page, heading):
-    """Return the first table below a heading, whose rows are sizes such as 10^6 x 25."""
+    """Return the first table below a heading, whose rows are sizes such as 10^6 x 25; a dash is NaN."""
     table = page.read_text().split(heading)[1].split("\n\n|")[1].split("\n\n")[0]
     lines = re.findall(r"^\| (\S+ x \d+) \|(.+)\|$", table, flags=re.MULTILINE)
-    return {size: [float(cell) for cell in cells.split("|")] for size, cells in lines}
+    return {size: [float(cell.replace(" - ", "nan")) for cell in cells.split("|")] for size, cells in lines}
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():
