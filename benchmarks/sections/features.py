@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.experiments.features import LINEAR, PROBLEMS, label, sizes_of
 from benchmarks.markdown import NOTHING, fixed, table
 from benchmarks.paper import TABLE_5, Spread
+from benchmarks.pictures import PALETTE
 from benchmarks.problems import task_of
 from benchmarks.records import Row
 from benchmarks.scores import Scores, Tally
@@ -146,11 +147,11 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     import matplotlib.pyplot as plt
 
     scores = Scores.of(rows)
+    pictured = {method: title for method, title in TITLES.items() if method not in (AS_RUN, STARTS)}
     figure, axes = plt.subplots(1, len(PICTURED), figsize=(9, 3.4), layout="constrained")
     for ax, name in zip(axes, PICTURED):
-        for marker, (method, title) in zip("oPX*sDv^", TITLES.items()):
-            if method not in (AS_RUN, STARTS):
-                _curve(ax, scores, name, method, title, marker)
+        for style, (method, title) in zip(zip("oPsDv^", PALETTE, strict=True), pictured.items(), strict=True):
+            _curve(ax, scores, name, method, title, *style)
         baseline = scores.mean(name, LINEAR)
         if baseline is not None:
             ax.axhline(
@@ -163,9 +164,10 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     return {"features": figure}
 
 
-def _curve(ax: Any, scores: Scores, name: str, method: str, title: str, marker: str) -> None:
+def _curve(ax: Any, scores: Scores, name: str, method: str, title: str, marker: str, color: str) -> None:
     ms = [m for m in sizes_of(name, method) if scores.mean(name, label(method, m)) is not None]
     if ms:
         means = [scores.mean(name, label(method, m)) for m in ms]
         spreads = [scores.spread(name, label(method, m)) for m in ms]
-        ax.errorbar(ms, means, spreads, marker=marker, markersize=4, capsize=2, label=title)
+        look = {"marker": marker, "color": color, "markersize": 4, "capsize": 2}
+        ax.errorbar(ms, means, spreads, label=title, **look)
