@@ -89,8 +89,8 @@ def watched_passes(n_rows: int) -> Iterator[list[Round]]:
             rounds.append(Round(EVALUATION, 1, start, time.perf_counter()))
         return result
 
-    MemoryRows.value_and_gradient = watched  # type: ignore[method-assign]
+    MemoryRows.value_and_gradient = watched
     try:
         yield rounds
     finally:
-        MemoryRows.value_and_gradient = evaluate  # type: ignore[method-assign]
+        MemoryRows.value_and_gradient = evaluate

@@ -262,11 +262,15 @@ def test_the_kernel_gives_the_sums_of_a_pass_in_memory(loss, weighted, n_candida
             np.testing.assert_allclose(gradients, slopes, rtol=1e-3, atol=1e-3 * np.abs(slopes).max())
 
 
+@pytest.mark.parametrize("dispatch", [False, True])
 @pytest.mark.parametrize("library", ["cupy", "jax"])
-def test_arrays_on_a_device_come_back_as_they_went_in(library, in_memory):
+def test_arrays_on_a_device_come_back_as_they_went_in(library, dispatch, in_memory, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     xp = pytest.importorskip("cupy" if library == "cupy" else "jax.numpy", exc_type=ImportError)
     rows, target = xp.asarray(X, dtype=xp.float32), xp.asarray(y, dtype=xp.float32)
-    model = GBMAPRegressor(3, random_state=0).fit(rows, target)
+    with config_context(array_api_dispatch=dispatch):
+        model = GBMAPRegressor(3, random_state=0).fit(rows, target)
+        prediction, phi = model.predict(rows), model.transform(rows)
     np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-2)
-    assert type(model.predict(rows)) is type(model.transform(rows)) is type(rows)
-    np.testing.assert_allclose(to_numpy(model.predict(rows)), model.predict(X), atol=1e-2)
+    assert type(prediction) is type(phi) is type(rows)
+    np.testing.assert_allclose(to_numpy(prediction), model.predict(X), atol=1e-2)

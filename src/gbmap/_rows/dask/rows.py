@@ -255,6 +255,7 @@ def _rows(
 def _block_sums(
     place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *candidates: Any
 ) -> Array:
+    """Do as `_answer`, under a name of its own: by it, evaluations are told from other rounds."""
     with _rows(place, X, y, F, weight, units) as rows:
         return rows.block_sums(*candidates)
 
