@@ -31,6 +31,34 @@ def test_refinement_predicts_unseen_rows_better(rows):
     assert refined.loss_curve_[-1] < plain.loss_curve_[-1]
 
 
+def test_the_best_of_several_starts_is_kept(rows):
+    X, y, *_ = rows
+    settings = {"refine": 30, "n_components": 3, "l2_regularization": 0.0}
+    one, two, five = (regressor(refine_starts=n, **settings).fit(X, y) for n in (1, 2, 5))
+    reached = [model.loss_curve_[-1] for model in (one, two, five)]
+    assert reached[2] <= reached[1] <= reached[0]
+    assert reached[2] < 0.99 * reached[0]
+    again = regressor(**settings).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), five.predict(X))
+
+
+def test_watched_rows_tell_which_start_is_best(rows):
+    X, y, X_new, y_new = rows
+    lowest = [
+        regressor(refine=True, refine_starts=n, n_components=3)
+        .fit(X, y, X_val=X_new, y_val=y_new)
+        .refinement_curves_.min()
+        for n in (1, 5)
+    ]
+    assert lowest[1] < 0.99 * lowest[0]
+
+
+def test_few_rows_have_one_start_since_the_lowest_loss_is_chance_there(rows):
+    X, y, *_ = rows
+    few = [regressor(refine=10, refine_starts=n).fit(X[:300], y[:300]).predict(X) for n in (1, 5)]
+    np.testing.assert_array_equal(*few)
+
+
 def test_learners_stay_as_they_are_where_there_is_nothing_to_learn():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 5)), rng.standard_normal(300)
@@ -42,7 +70,7 @@ def test_learners_stay_as_they_are_where_there_is_nothing_to_learn():
 
 def test_validation_rows_say_how_far_to_go(rows):
     X, y, X_new, y_new = rows
-    model = regressor(refine=True).fit(X, y, X_val=X_new, y_val=y_new)
+    model = regressor(refine=True, refine_starts=1).fit(X, y, X_val=X_new, y_val=y_new)
     curve, losses = model.refinement_curves_[0, 0], (y_new - model.predict(X_new)) ** 2
     assert model.refinement_curves_.shape[:2] == (1, 1)
     assert model.n_refinements_[0] == np.argmin(curve)

@@ -69,6 +69,21 @@ def test_a_fold_whose_learners_no_longer_help_ends_early():
     assert search.n_components_ < 10
 
 
+def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_alone():
+    data, target = make_friedman1(300, random_state=0)  # without noise, so that learners help for long
+    settings = {"cv": 2, "random_state": 0}
+    search = GBMAPRegressorCV(35, betas=[2.0, 10.0], **settings).fit(data, target)
+    goes_on = {end: np.ptp(search.cv_losses_[:, :, end - 1 :], axis=2).any(axis=1) for end in (10, 30)}
+    assert goes_on[10].sum() <= 3
+    assert goes_on[30].sum() <= 2
+    assert goes_on[30][search.best_index_]
+    best = search.candidates_[search.best_index_]
+    pair = {"betas": [best["beta"]], "l2_regularizations": [best["l2_regularization"]]}
+    alone = GBMAPRegressorCV(35, **pair, **settings).fit(data, target)
+    np.testing.assert_array_equal(alone.cv_losses_[0], search.cv_losses_[search.best_index_])
+    np.testing.assert_array_equal(alone.predict(data), search.predict(data))
+
+
 def test_processes_give_the_same_choice_to_the_bit(search):
     settings = search.get_params(deep=False) | {"n_jobs": 2}
     np.testing.assert_array_equal(GBMAPRegressorCV(**settings).fit(X, y).cv_losses_, search.cv_losses_)

@@ -35,7 +35,7 @@ FASTER = {
 INTRODUCTION = f"""\
 ### Chosen and refined
 
-*gbmap, chosen* picks m, beta and lambda by itself (five folds, six pairs, m up to 50), and *gbmap, refined*
+*gbmap, chosen* picks m, beta and lambda by itself (five folds, six pairs, m up to 100), and *gbmap, refined*
 also how far its learners are optimised together after boosting. Both samples of HIGGS stand for the paper's
 one set, which is above the paper's figure if both are. Ranks are those of the means of two methods on a set:
 1, or 2.

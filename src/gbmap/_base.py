@@ -63,6 +63,7 @@ class BaseGBMAP(
         "standardize": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "refine": ["boolean", Interval(Integral, 0, None, closed="left")],
+        "refine_starts": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "early_stopping": ["boolean"],

@@ -67,6 +67,11 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         rows). Where they see no gain the learners stay as boosting left them. A number asks for so
         many iterations at most, and no rows. A refined model with more components does not begin with
         one of fewer; see ``n_refinements_``.
+    refine_starts : int, default=5
+        Refinement ends in the valley that boosting led to, so boosting is done so often, each time with other
+        random numbers and refined. The one with the lowest objective is kept, or with the lowest loss of
+        rows that are watched. One start is enough where there are fewer than four rows for each number
+        of the learners: the lowest is then chance.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -166,6 +171,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         standardize: bool = True,
         n_init: int = 1,
         refine: bool | int = False,
+        refine_starts: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -188,6 +194,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         self.standardize = standardize
         self.n_init = n_init
         self.refine = refine
+        self.refine_starts = refine_starts
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping
@@ -299,6 +306,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : bool or int, default=False
         Whether to optimise all learners together after boosting, as in `GBMAPRegressor`.
+    refine_starts : int, default=5
+        How often to boost and refine, to keep the best, as in `GBMAPRegressor`.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -392,6 +401,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         standardize: bool = True,
         n_init: int = 1,
         refine: bool | int = False,
+        refine_starts: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -413,6 +423,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         self.standardize = standardize
         self.n_init = n_init
         self.refine = refine
+        self.refine_starts = refine_starts
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping

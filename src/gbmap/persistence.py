@@ -351,7 +351,12 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
 }
 # Callbacks watch a fit; they are no part of the model.
 _CALLBACKS = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx"}
-_ADDED = {"TableModel": {"refine": False}}
+# Parameters that files of earlier versions do not have, as those versions had them.
+_ADDED: dict[str, dict[str, Any]] = {
+    "TableModel": {"refine": False},
+    "GBMAPRegressor": {"refine_starts": 1},
+    "GBMAPClassifier": {"refine_starts": 1},
+}
 _REGISTRY = Registry(
     classes={**_OWN, **{f"sklearn.{cls.__name__}": cls for cls in _SKLEARN}},
     check=_check,

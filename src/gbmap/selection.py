@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -42,8 +44,9 @@ _L2_REGULARIZATIONS = (1e-3, 3e-2, 1.0)
 _PATIENCE = 10
 # Learners times numbers in X below which it takes longer to start processes than they save.
 _WORTH_PROCESSES = 5_000_000
-# So many pairs of beta and ridge, the best without it, are refined.
-_REFINED = 3
+# After so many learners the better half of the pairs of beta and ridge goes on, and later so many of them: on
+# the paper's data sets the one that would be best of all in the end was always there.
+_HALVED_AFTER, _FINAL_AFTER, _FINALISTS = 10, 30, 2
 
 
 class BaseGBMAPCV(
@@ -72,7 +75,7 @@ class BaseGBMAPCV(
 
     def __init__(
         self,
-        n_components: int = 50,
+        n_components: int = 100,
         *,
         betas: Any = _BETAS,
         l2_regularizations: Any = _L2_REGULARIZATIONS,
@@ -125,25 +128,15 @@ class BaseGBMAPCV(
         ]
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        folds = list(self._folds(X, y, seed))
-        weights = [_fold_weight(sample_weight, test) for _, test in folds]
-        n_learners = len(self.candidates_) * len(folds) * self.n_components
+        cuts, heats = list(self._folds(X, y, seed)), _heats(len(self.candidates_), self.n_components)
+        n_learners = len(cuts) * sum(n_grown * n_left for _, n_grown, n_left in heats)
         n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
-        parallel = Parallel(n_jobs=n_jobs, verbose=self.verbose)
-        boosted, refines = clone(template).set_params(refine=False), is_left_open(template.refine)
-        fitted = parallel(
-            delayed(_fit_fold)(clone(boosted).set_params(**candidate), X, y, sample_weight, fold, refines)
-            for candidate in self.candidates_
-            for fold in folds
-        )
-        curves, models = zip(*fitted)
-        shape = (len(self.candidates_), len(folds), self.n_components)
-        self.cv_losses_ = same_length(curves, self.n_components).reshape(shape)
-        self._choose(np.array(weights))
+        folds = _Folds(X, y, sample_weight, cuts, Parallel(n_jobs=n_jobs, verbose=self.verbose))
+        models, finalists = self._race(template, folds, heats)
+        self._choose(folds.weights)
         settings = {}
-        if refines:
-            of_candidates = np.array(models, dtype=object).reshape(shape[:2])
-            settings["refine"] = self._refine(of_candidates, X, y, sample_weight, folds, weights, parallel)
+        if is_left_open(template.refine):
+            settings["refine"] = self._refine(models, finalists, folds)
         best = self.candidates_[self.best_index_]
         self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
         self.best_estimator_ = clone(template).set_params(
@@ -153,21 +146,32 @@ class BaseGBMAPCV(
         self._n_features_out = len(self.best_estimator_.ensemble_)
         return self
 
-    def _refine(
-        self, models: Array, X: Any, y: Any, weight: Any, folds: Any, fold_weights: Any, parallel: Any
-    ) -> int:
-        """Set which model to refine, the best of a few, each at its best size, and return by how much."""
-        mean = np.average(self.cv_losses_, axis=1, weights=fold_weights)
-        tried = [self.best_index_] if self.one_standard_error else np.argsort(mean.min(axis=1))[:_REFINED]
-        sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
-        curves = parallel(
-            delayed(_refine_fold)(model, sizes[i], X, y, weight, fold)
-            for i in tried
-            for model, fold in zip(models[i], folds)
+    def _race(self, template: Any, folds: _Folds, heats: list[tuple[int, int, int]]) -> tuple[Array, Array]:
+        """Set the losses; return models by candidate and fold, and which candidates went on to the end."""
+        boosted = clone(template).set_params(refine=False, warm_start=True)
+        models = np.array(
+            [[clone(boosted).set_params(**each) for _ in folds.cuts] for each in self.candidates_],
+            dtype=object,
         )
-        losses = same_length(curves).reshape(len(tried), len(folds), -1)
+        left = np.arange(len(models))
+        for n_components, _, n_left in heats:
+            left = left[:n_left]
+            models[left] = folds.each(_grow_fold, models[left], [n_components] * n_left)
+            curves = same_length([model._trimmed_curve for model in models.flat], self.n_components)
+            self.cv_losses_ = curves.reshape(*models.shape, self.n_components)
+            lowest = folds.mean(self.cv_losses_).min(axis=1)
+            left = left[np.argsort(lowest[left], kind="stable")]
+        return models, left
+
+    def _refine(self, models: Array, finalists: Array, folds: _Folds) -> int:
+        """Set which model to refine, the best of a few, each at its best size, and return by how much."""
+        mean = folds.mean(self.cv_losses_)
+        tried = np.array([self.best_index_]) if self.one_standard_error else finalists
+        sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
+        curves = folds.each(_refine_fold, models[tried], [sizes[i] for i in tried])
+        losses = same_length(list(curves.flat)).reshape(*curves.shape, -1)
         self.refinement_losses_ = {int(i): each for i, each in zip(tried, losses)}
-        refined = np.average(losses, axis=1, weights=fold_weights)
+        refined = folds.mean(losses)
         nth, step = np.unravel_index(int(np.argmin(refined)), refined.shape)
         without = self.cv_losses_[self.best_index_, :, self.n_components_ - 1]
         if not best_step(np.column_stack([without, losses[nth, :, step]])):
@@ -288,18 +292,19 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     """`GBMAPRegressor` with the number of learners, beta and the ridge chosen by cross-validation.
 
     One fit for each fold and pair of beta and ridge tells the losses of all numbers of learners, since the
-    first k learners of a fit are the fit with k.
+    first k learners of a fit are the fit with k. So pairs can be compared on the way: the better half
+    of them goes on after 10 learners, the best two after 30.
 
     Parameters
     ----------
-    n_components : int, default=50
+    n_components : int, default=100
         The most learners to try.
     betas : sequence of float, default=(2.0, 10.0)
     l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
     estimator : GBMAPRegressor, default=None
         The other parameters; None is those by default. Its own ``n_components``, ``beta``,
         ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count. With ``refine=True`` the
-        best models of the three best pairs are refined in every fold too, and ``refine`` of the chosen one
+        best models of the last two pairs are refined in every fold too, and ``refine`` of the chosen one
         is the number of iterations that was best. A number is passed on to the chosen one.
     cv : int, splitter or iterable, default=5
         A number of folds, which are drawn at random; or as in scikit-learn.
@@ -362,7 +367,7 @@ class GBMAPClassifierCV(ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_components : int, default=50
+    n_components : int, default=100
         The most learners to try.
     betas : sequence of float, default=(2.0, 10.0)
     l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
@@ -450,8 +455,7 @@ class _Patience:
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Tell whether to stop."""
-        losses = estimator._trimmed_curve
-        return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
+        return _is_past_best(estimator._trimmed_curve)
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Do nothing."""
@@ -464,14 +468,61 @@ def _processes(n_jobs: int | None, work: int) -> int:
     return effective_threads(n_jobs, work)
 
 
-def _fit_fold(
-    model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array], keeps_model: bool
-) -> tuple[Array, Any]:
-    """Return the losses of the held-out rows by the number of learners, and the model if it is wanted."""
-    model.set_callbacks(_Patience())
-    model._trimmed_curve = []
-    _fitted_to(model, X, y, weight, fold)
-    return np.array(model._trimmed_curve), model if keeps_model else None
+@dataclass(frozen=True)
+class _Folds:
+    """The rows, how they are cut into folds, and the processes that work on these."""
+
+    X: Any
+    y: Any
+    weight: Array | None
+    cuts: list[tuple[Array, Array]]
+    parallel: Parallel
+
+    @property
+    def weights(self) -> Array:
+        """What each fold counts: the weight of its held-out rows."""
+        held_out = [test for _, test in self.cuts]
+        return np.array([len(test) if self.weight is None else self.weight[test].sum() for test in held_out])
+
+    def mean(self, losses: Array) -> Array:
+        """Return the mean over the folds, which are the second axis."""
+        mean: Array = np.average(losses, axis=1, weights=self.weights)
+        return mean
+
+    def each(self, function: Callable[..., Any], models: Array, sizes: Sequence[int]) -> Array:
+        """Call a function with the models of some candidates and all folds; each candidate has a size."""
+        answers = self.parallel(
+            delayed(function)(model, size, self.X, self.y, self.weight, cut)
+            for of_candidate, size in zip(models, sizes)
+            for model, cut in zip(of_candidate, self.cuts)
+        )
+        together = np.empty(models.shape, dtype=object)
+        for place, answer in zip(np.ndindex(models.shape), answers):
+            together[place] = answer
+        return together
+
+
+def _heats(n_candidates: int, n_components: int) -> list[tuple[int, int, int]]:
+    """Return up to how many learners to grow, how many that are, and with how many candidates."""
+    ends = [end for end in (_HALVED_AFTER, _FINAL_AFTER) if end < n_components] + [n_components]
+    left = n_candidates, -(-n_candidates // 2), min(n_candidates, _FINALISTS)
+    return list(zip(ends, np.diff(ends, prepend=0).tolist(), left))
+
+
+def _grow_fold(
+    model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]
+) -> Any:
+    """Return a fold's model with more learners, unless they have not helped its held-out rows for a while."""
+    if model._trimmed_curve is None:
+        model._trimmed_curve = []
+    elif _is_past_best(model._trimmed_curve):
+        return model
+    model.set_params(n_components=n_components).set_callbacks(_Patience())
+    return _fitted_to(model, X, y, weight, fold)
+
+
+def _is_past_best(losses: list[float]) -> bool:
+    return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
 
 
 def _refine_fold(
@@ -481,7 +532,7 @@ def _refine_fold(
     kept = min(n_components, model.n_components_)
     model.ensemble_ = model.ensemble_[: kept * model.ensemble_.n_outputs]
     del model.history_[kept + 1 :]
-    model.set_params(n_components=kept, refine=True, warm_start=True)
+    model.set_params(n_components=kept, refine=True, refine_starts=1, warm_start=True)
     model.set_callbacks()
     curves: Array = _fitted_to(model, X, y, weight, fold).refinement_curves_
     mean: Array = curves[:, 0].mean(axis=0)
@@ -498,7 +549,3 @@ def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Arr
         return model.fit(
             X_train, y_train, None if weight is None else weight[train], X_val=X_test, y_val=y_test
         )
-
-
-def _fold_weight(weight: Array | None, test: Array) -> float:
-    return float(len(test) if weight is None else weight[test].sum())

@@ -40,6 +40,8 @@ class Refinement:
     signs : array of shape (m,)
     n_steps : int
         The iterations that led there; 0 is where boosting ended.
+    reached : float
+        The objective there, or the loss of the watched rows; NaN if no iteration was asked for.
     curve : array
         The `trimmed_mean` loss of the watched rows after 0, 1, ... iterations; empty if there are none.
     """
@@ -47,6 +49,7 @@ class Refinement:
     vector: Array
     signs: Array
     n_steps: int
+    reached: float
     curve: Array
 
 
@@ -73,7 +76,7 @@ def refine(
     thetas, signs = ensemble.standard(output, rows.units)
     start = np.append(thetas[:, 0].sum(), thetas[:, 1:])
     if n_steps == 0:
-        return Refinement(start, signs, 0, np.empty(0))
+        return Refinement(start, signs, 0, np.nan, np.empty(0))
     judge = None if watched is None else _Judge(watched, objective, output, signs, start)
     found = minimise(
         lambda vector: rows.joint_value_and_gradient(objective, output, vector, signs),
@@ -86,8 +89,9 @@ def refine(
         watch=judge,
     )
     if judge is None:
-        return Refinement(found.x, signs, found.n_iter, np.empty(0))
-    return Refinement(*judge.verdict(), np.array(judge.curve))
+        return Refinement(found.x, signs, found.n_iter, found.value, np.empty(0))
+    point, n_best = judge.verdict()
+    return Refinement(point, signs, n_best, judge.curve[n_best], np.array(judge.curve))
 
 
 class _Judge:
@@ -95,7 +99,7 @@ class _Judge:
 
     def __init__(self, rows: Rows, objective: Objective, output: int, signs: Array, start: Array):
         self._ask = partial(rows.joint_row_losses, objective, output, signs=signs)
-        self._loss, self._signs = objective.loss, signs
+        self._loss = objective.loss
         self._start, self._first = start, self._ask(start)
         self._best, self._best_losses = start, self._first
         self.curve = [self._first.trimmed_mean(self._loss)]
@@ -108,11 +112,11 @@ class _Judge:
             self._best, self._best_losses = vector, losses
         return len(self.curve) - 1 - int(np.argmin(self.curve)) >= _PATIENCE
 
-    def verdict(self) -> tuple[Array, Array, int]:
-        """Return the best point, the signs, and its number; where it all began, if the gain may be chance."""
+    def verdict(self) -> tuple[Array, int]:
+        """Return the best point and its number; where it all began, if the gain may be chance."""
         if not self._best_losses.are_below(self._first):
-            return self._start, self._signs, 0
-        return self._best, self._signs, int(np.argmin(self.curve))
+            return self._start, 0
+        return self._best, int(np.argmin(self.curve))
 
 
 def refined_ensemble(
