@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman1
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gbmap
-from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV
+from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV, _racing
 from gbmap.inspection import explain
 
 X, y = make_friedman1(200, noise=1.0, random_state=0)
@@ -69,19 +70,33 @@ def test_a_fold_whose_learners_no_longer_help_ends_early():
     assert search.n_components_ < 10
 
 
-def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_alone():
+def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_at_once(monkeypatch):
     data, target = make_friedman1(300, random_state=0)  # without noise, so that learners help for long
-    settings = {"cv": 2, "random_state": 0}
-    search = GBMAPRegressorCV(35, betas=[2.0, 10.0], **settings).fit(data, target)
-    goes_on = {end: np.ptp(search.cv_losses_[:, :, end - 1 :], axis=2).any(axis=1) for end in (10, 30)}
-    assert goes_on[10].sum() <= 3
-    assert goes_on[30].sum() <= 2
-    assert goes_on[30][search.best_index_]
-    best = search.candidates_[search.best_index_]
-    pair = {"betas": [best["beta"]], "l2_regularizations": [best["l2_regularization"]]}
-    alone = GBMAPRegressorCV(35, **pair, **settings).fit(data, target)
-    np.testing.assert_array_equal(alone.cv_losses_[0], search.cv_losses_[search.best_index_])
-    np.testing.assert_array_equal(alone.predict(data), search.predict(data))
+    search = GBMAPRegressorCV(35, l2_regularizations=[1e-3, 1e-2, 3e-2], cv=2, random_state=0)
+    raced = search.fit(data, target)
+    goes_on = {end: np.ptp(raced.cv_losses_[:, :, end - 1 :], axis=2).any(axis=1) for end in (10, 30)}
+    assert goes_on[10].sum() == 3
+    assert goes_on[30].sum() == 2
+    monkeypatch.setattr(_racing, "heats", lambda n_candidates, n_components: [(n_components, n_candidates)])
+    at_once = clone(search).fit(data, target)
+    np.testing.assert_array_equal(at_once.cv_losses_[goes_on[30]], raced.cv_losses_[goes_on[30]])
+    assert at_once.best_index_ == raced.best_index_
+    np.testing.assert_array_equal(at_once.predict(data), raced.predict(data))
+
+
+@pytest.mark.parametrize(
+    ("n_candidates", "n_components", "expected"),
+    [
+        (6, 100, [(10, 6), (30, 3), (100, 2)]),
+        (9, 12, [(10, 9), (12, 5)]),
+        (3, 10, [(10, 3)]),
+        (3, 31, [(10, 3), (30, 2), (31, 2)]),
+        (2, 100, [(100, 2)]),
+        (1, 100, [(100, 1)]),
+    ],
+)
+def test_half_go_on_after_ten_learners_and_two_after_thirty(n_candidates, n_components, expected):
+    assert _racing.heats(n_candidates, n_components) == expected
 
 
 def test_processes_give_the_same_choice_to_the_bit(search):

@@ -16,10 +16,13 @@ from benchmarks.methods.linear import score_of
 
 # What is tried for coordinates of real data.
 REAL_GRID = {"betas": (2, 5, 10), "l2_regularizations": (1e-3, 1e-2, 1e-1)}
-# Synthetic data have a choice less, made by rows held out of their first draw: rows are many, fits are slow.
+# Synthetic data have a choice less, made by rows held out of their first draw, and one start: rows are many,
+# fits are slow.
 SYNTHETIC = {
-    "regression": {"beta": 5, "l2_regularization": 1e-4},
-    "classification": {"beta": 5, "l2_regularization": 1e-2},
+    ("regression", 16): {"beta": 3, "l2_regularization": 1e-3, "refine_starts": 1},
+    ("regression", 64): {"beta": 4, "l2_regularization": 0.3, "refine_starts": 1},
+    ("classification", 16): {"beta": 2, "l2_regularization": 0.3, "refine_starts": 1},
+    ("classification", 64): {"beta": 3, "l2_regularization": 1.0, "refine_starts": 1},
 }
 
 
@@ -64,7 +67,7 @@ class RefinedFeatures:
     def _model(self, m: int, split: Split, seed: int) -> Any:
         template = {"refine": True, "n_init": 2, "standardize": not split.synthetic}
         if split.synthetic:
-            settings = template | SYNTHETIC[split.task]
+            settings = template | SYNTHETIC[split.task, m]
             return estimator(split.task, n_components=m, random_state=seed, **settings)
         held_out = _a_third_held_out(split.task, seed)
         return search(split.task, seed, template, n_components=m, cv=held_out, **REAL_GRID)

@@ -13,9 +13,10 @@ from sklearn.utils.validation import _check_monotonic_cst
 from gbmap import _dask
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign
-from gbmap._core.boosting import Stage, boost, mean_losses
+from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
+from gbmap._core.rows import Sample
 from gbmap._core.weak_learner import Solver
 from gbmap._initial import initial_score
 from gbmap._progress import StageRecord
@@ -39,6 +40,8 @@ class Problem:
 
     Attributes
     ----------
+    samples : list of Sample
+        Of the rows to fit, the smallest first; they follow their scores.
     moments : Moments
         Of the columns of X.
     target_deviation : array of shape (K,)
@@ -47,6 +50,7 @@ class Problem:
 
     rows: AnyRows
     watched: AnyRows | None
+    samples: list[Sample]
     objective: Objective
     solver: Solver
     moments: Moments
@@ -72,7 +76,8 @@ class Problem:
             monotone = _check_monotonic_cst(estimator, monotone)
         solver = Solver(estimator.n_init, estimator.max_iter, estimator.tol, monotone, sample_rows)
         objective = replace(objective, ridge=ridge, ridge_units=ridge_units)
-        return cls(rows, watched, objective, solver, moments, deviation)
+        samples = draw_samples(rows, solver, estimator._seed)
+        return cls(rows, watched, samples, objective, solver, moments, deviation)
 
     def nothing(self, activation: str) -> Ensemble:
         """Return the ensemble without learners."""
@@ -81,7 +86,9 @@ class Problem:
 
     def boost(self, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
         """Grow an ensemble, stage by stage."""
-        return boost(self.rows, self.watched, self.objective, ensemble, n_stages, self.solver, seed)
+        return boost(
+            self.rows, self.watched, self.samples, self.objective, ensemble, n_stages, self.solver, seed
+        )
 
     @property
     def loss_unit(self) -> Array:

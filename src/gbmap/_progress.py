@@ -17,7 +17,7 @@ from gbmap._files.codec import Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
 
 # A fit is the same whatever these are: they say how far to go, with how many threads, and what to print.
-_FREE = {"n_components", "n_jobs", "verbose", "warm_start", "random_state"}
+_FREE = {"n_components", "n_jobs", "verbose", "warm_start", "random_state", "refine_starts"}
 
 
 @dataclass(frozen=True)

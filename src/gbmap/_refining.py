@@ -48,18 +48,19 @@ def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: 
     if is_open and watched is None:
         curves = _curves_of_folds(estimator, data, team)
         limits = np.array([best_step(each) for each in curves])
-    sample = _sample(problem, estimator._seed)
     found: list[Refinement] = []
     for start in _starts(estimator, problem, origin, limits):
         problem.restore(origin)
-        refined = _refine_outputs(problem, watched, sample, start, limits)
+        refined = _refine_outputs(problem, watched, start, limits)
         found = list(map(_better, found, refined)) if found else refined
     if watched is not None:
         curves = same_length([problem.loss_unit[k] * each.curve for k, each in enumerate(found)])[:, None]
     n_steps = np.array([each.n_steps for each in found])
     logger.info("refined by %s iterations", ", ".join(map(str, n_steps)))
     if n_steps.any():
-        ensemble = refined_ensemble(ensemble, found, sample, problem.rows.units, problem.objective)
+        ensemble = refined_ensemble(
+            ensemble, found, problem.samples[0], problem.rows.units, problem.objective
+        )
     return Refined(ensemble, n_steps, curves)
 
 
@@ -67,7 +68,7 @@ def _starts(estimator: Any, problem: Problem, origin: Any, limits: Array) -> Ite
     """Yield the learners of boosting, and of boosting again with other random numbers."""
     yield estimator.ensemble_
     n_stages, nothing = estimator.ensemble_.n_stages, problem.nothing(estimator.activation)
-    n_numbers = n_stages * (len(problem.rows.units.mean) + 1)
+    n_numbers = n_stages * (problem.rows.units.n_active + 1)
     if not limits.any() or problem.rows.n_rows < _ROWS_PER_NUMBER * n_numbers:
         return
     (seeds,) = np.random.SeedSequence(estimator._seed).spawn(1)
@@ -78,7 +79,7 @@ def _starts(estimator: Any, problem: Problem, origin: Any, limits: Array) -> Ite
 
 
 def _better(best: Refinement, other: Refinement) -> Refinement:
-    """Return the one that reached less, the first if the other has nothing to show for it."""
+    """Return the first, unless the other moved and reached less."""
     return other if other.n_steps and other.reached < best.reached else best
 
 
@@ -104,18 +105,14 @@ def best_step(curves: Array) -> int:
 
 
 def _refine_outputs(
-    problem: Problem, watched: AnyRows | None, sample: Any, ensemble: Ensemble, limits: Array
+    problem: Problem, watched: AnyRows | None, ensemble: Ensemble, limits: Array
 ) -> list[Refinement]:
-    objective, solver = problem.objective, problem.solver
+    objective, solver, sample = problem.objective, problem.solver, problem.samples[0]
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
         return [
             refine(problem.rows, watched, sample, objective, ensemble, output, solver, int(limit))
             for output, limit in enumerate(limits)
         ]
-
-
-def _sample(problem: Problem, seed: int) -> Any:
-    return problem.rows.sample(problem.solver.sample_rows[0], np.random.default_rng(seed))
 
 
 def _curves_of_folds(estimator: Any, data: Data, team: ThreadTeam) -> Array:
@@ -134,8 +131,8 @@ def _curves_of_fold(estimator: Any, data: Data, train: Array, test: Array, team:
     origin, nothing = problem.remember(), problem.nothing(estimator.activation)
     *_, last = problem.boost(nothing, estimator.ensemble_.n_stages, estimator._seed)
     problem.restore(origin)
-    sample, limits = _sample(problem, estimator._seed), np.full(data.n_outputs, MOST_STEPS)
-    found = _refine_outputs(problem, problem.watched, sample, last.ensemble, limits)
+    limits = np.full(data.n_outputs, MOST_STEPS)
+    found = _refine_outputs(problem, problem.watched, last.ensemble, limits)
     return [problem.loss_unit[k] * each.curve for k, each in enumerate(found)]
 
 

@@ -68,10 +68,11 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         many iterations at most, and no rows. A refined model with more components does not begin with
         one of fewer; see ``n_refinements_``.
     refine_starts : int, default=5
-        Refinement ends in the valley that boosting led to, so boosting is done so often, each time with other
-        random numbers and refined. The one with the lowest objective is kept, or with the lowest loss of
-        rows that are watched. One start is enough where there are fewer than four rows for each number
-        of the learners: the lowest is then chance.
+        Refinement ends in the valley that boosting led to. So there are this many boosted fits, each with
+        random numbers of its own; each is refined, and the one with the lowest objective is kept, or with
+        the lowest loss of ``X_val``, for each target by itself. The iterations that ``history_`` counts are
+        those of the first. There is only one if there are fewer than four rows for each number of the
+        learners: the lowest would be chance then.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel
 from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -20,15 +17,14 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
 
 from gbmap._base import BaseGBMAP, _seed
 from gbmap._core.refinement import is_left_open
+from gbmap._racing import FINALISTS, Folds, race, refined_losses
 from gbmap._refining import best_step, same_length
 from gbmap._rows.threads import effective_threads
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -40,13 +36,10 @@ __all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
 # Smooth and sharp, and from next to no ridge to that of few rows and many columns.
 _BETAS = (2.0, 10.0)
 _L2_REGULARIZATIONS = (1e-3, 3e-2, 1.0)
-# A fold ends when so many learners in a row have not helped its held-out rows.
-_PATIENCE = 10
 # Learners times numbers in X below which it takes longer to start processes than they save.
 _WORTH_PROCESSES = 5_000_000
-# After so many learners the better half of the pairs of beta and ridge goes on, and later so many of them: on
-# the paper's data sets the one that would be best of all in the end was always there.
-_HALVED_AFTER, _FINAL_AFTER, _FINALISTS = 10, 30, 2
+# Learners that a fold of a candidate grows on average, of the hundred that it may.
+_USUAL_LEARNERS = 40
 
 
 class BaseGBMAPCV(
@@ -128,15 +121,19 @@ class BaseGBMAPCV(
         ]
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        cuts, heats = list(self._folds(X, y, seed)), _heats(len(self.candidates_), self.n_components)
-        n_learners = len(cuts) * sum(n_grown * n_left for _, n_grown, n_left in heats)
+        cuts = list(self._folds(X, y, seed))
+        n_learners = len(self.candidates_) * len(cuts) * min(self.n_components, _USUAL_LEARNERS)
         n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
-        folds = _Folds(X, y, sample_weight, cuts, Parallel(n_jobs=n_jobs, verbose=self.verbose))
-        models, finalists = self._race(template, folds, heats)
-        self._choose(folds.weights)
+        folds = Folds(X, y, sample_weight, cuts, Parallel(n_jobs=n_jobs, verbose=self.verbose))
+        boosted = clone(template).set_params(refine=False, warm_start=True)
+        models = np.array(
+            [[clone(boosted).set_params(**each) for _ in cuts] for each in self.candidates_], dtype=object
+        )
+        self.cv_losses_, finalists = race(models, self.n_components, folds, keeps_all=self.one_standard_error)
+        self._choose(folds)
         settings = {}
         if is_left_open(template.refine):
-            settings["refine"] = self._refine(models, finalists, folds)
+            settings["refine"] = self._refine(models, finalists[:FINALISTS], folds)
         best = self.candidates_[self.best_index_]
         self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
         self.best_estimator_ = clone(template).set_params(
@@ -146,29 +143,12 @@ class BaseGBMAPCV(
         self._n_features_out = len(self.best_estimator_.ensemble_)
         return self
 
-    def _race(self, template: Any, folds: _Folds, heats: list[tuple[int, int, int]]) -> tuple[Array, Array]:
-        """Set the losses; return models by candidate and fold, and which candidates went on to the end."""
-        boosted = clone(template).set_params(refine=False, warm_start=True)
-        models = np.array(
-            [[clone(boosted).set_params(**each) for _ in folds.cuts] for each in self.candidates_],
-            dtype=object,
-        )
-        left = np.arange(len(models))
-        for n_components, _, n_left in heats:
-            left = left[:n_left]
-            models[left] = folds.each(_grow_fold, models[left], [n_components] * n_left)
-            curves = same_length([model._trimmed_curve for model in models.flat], self.n_components)
-            self.cv_losses_ = curves.reshape(*models.shape, self.n_components)
-            lowest = folds.mean(self.cv_losses_).min(axis=1)
-            left = left[np.argsort(lowest[left], kind="stable")]
-        return models, left
-
-    def _refine(self, models: Array, finalists: Array, folds: _Folds) -> int:
+    def _refine(self, models: Array, finalists: Array, folds: Folds) -> int:
         """Set which model to refine, the best of a few, each at its best size, and return by how much."""
         mean = folds.mean(self.cv_losses_)
         tried = np.array([self.best_index_]) if self.one_standard_error else finalists
         sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
-        curves = folds.each(_refine_fold, models[tried], [sizes[i] for i in tried])
+        curves = folds.each(refined_losses, models[tried], [sizes[i] for i in tried])
         losses = same_length(list(curves.flat)).reshape(*curves.shape, -1)
         self.refinement_losses_ = {int(i): each for i, each in zip(tried, losses)}
         refined = folds.mean(losses)
@@ -206,13 +186,13 @@ class BaseGBMAPCV(
             folds = type(folds)(self.cv, shuffle=True, random_state=seed)
         return folds.split(X, y)
 
-    def _choose(self, weights: Array) -> None:
+    def _choose(self, folds: Folds) -> None:
         """Set which candidate and how many learners: the lowest mean loss, or the simplest model near it."""
-        mean = np.average(self.cv_losses_, axis=1, weights=weights)
-        spread = np.sqrt(np.average((self.cv_losses_ - mean[:, None]) ** 2, axis=1, weights=weights))
+        mean = folds.mean(self.cv_losses_)
+        spread = np.sqrt(folds.mean((self.cv_losses_ - mean[:, None]) ** 2))
         best = tuple(np.unravel_index(int(np.argmin(mean)), mean.shape))
         if self.one_standard_error:
-            limit = mean[best] + spread[best] / np.sqrt(max(len(weights) - 1, 1))
+            limit = mean[best] + spread[best] / np.sqrt(max(len(folds.cuts) - 1, 1))
             best = min(map(tuple, np.argwhere(mean <= limit)), key=self._complexity)
         self.best_index_, self.n_components_ = int(best[0]), int(best[1]) + 1
         self.best_loss_ = float(mean[best])
@@ -304,7 +284,7 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     estimator : GBMAPRegressor, default=None
         The other parameters; None is those by default. Its own ``n_components``, ``beta``,
         ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count. With ``refine=True`` the
-        best models of the last two pairs are refined in every fold too, and ``refine`` of the chosen one
+        best models of the best two pairs are refined in every fold too, and ``refine`` of the chosen one
         is the number of iterations that was best. A number is passed on to the chosen one.
     cv : int, splitter or iterable, default=5
         A number of folds, which are drawn at random; or as in scikit-learn.
@@ -331,9 +311,10 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     cv_losses_ : array of shape (n_candidates, n_folds, n_components)
         Mean losses of the held-out rows, by the number of learners, without the 0.5 % of rows with the
         largest: rows far from all others do not decide. A fold ends when ten learners in a row have not
-        helped; its last loss stands for those that follow.
+        helped, or its pair has fallen behind; its last loss stands for those that follow.
     refinement_losses_ : dict of arrays of shape (n_folds, n_iterations + 1)
-        If models were refined: the same by iterations of refinement, for some of the candidates, by number.
+        If models were refined: the same by iterations of refinement from one start, for the candidates that
+        were tried, by number.
 
     See Also
     --------
@@ -365,6 +346,8 @@ def _has_probabilities(search: GBMAPClassifierCV) -> bool:
 class GBMAPClassifierCV(ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
     """`GBMAPClassifier` with the number of learners, beta and the ridge chosen by cross-validation.
 
+    Pairs of beta and ridge race along the path of learners, as in `GBMAPRegressorCV`.
+
     Parameters
     ----------
     n_components : int, default=100
@@ -392,6 +375,7 @@ class GBMAPClassifierCV(ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
     candidates_ : list of dict
     best_index_ : int
     cv_losses_ : array of shape (n_candidates, n_folds, n_components)
+    refinement_losses_ : dict of arrays of shape (n_folds, n_iterations + 1)
         As in `GBMAPRegressorCV`.
 
     See Also
@@ -444,108 +428,8 @@ class GBMAPClassifierCV(ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
         return self._fitted().predict_proba(X)
 
 
-class _Patience:
-    """A callback that ends a fit when learners have not helped the validation rows for a while."""
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-        """Tell whether to stop."""
-        return _is_past_best(estimator._trimmed_curve)
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing."""
-
-
 def _processes(n_jobs: int | None, work: int) -> int:
     """Return the number of processes for learners times numbers in X, where None is to choose."""
     if n_jobs is None and work < _WORTH_PROCESSES:
         return 1
     return effective_threads(n_jobs, work)
-
-
-@dataclass(frozen=True)
-class _Folds:
-    """The rows, how they are cut into folds, and the processes that work on these."""
-
-    X: Any
-    y: Any
-    weight: Array | None
-    cuts: list[tuple[Array, Array]]
-    parallel: Parallel
-
-    @property
-    def weights(self) -> Array:
-        """What each fold counts: the weight of its held-out rows."""
-        held_out = [test for _, test in self.cuts]
-        return np.array([len(test) if self.weight is None else self.weight[test].sum() for test in held_out])
-
-    def mean(self, losses: Array) -> Array:
-        """Return the mean over the folds, which are the second axis."""
-        mean: Array = np.average(losses, axis=1, weights=self.weights)
-        return mean
-
-    def each(self, function: Callable[..., Any], models: Array, sizes: Sequence[int]) -> Array:
-        """Call a function with the models of some candidates and all folds; each candidate has a size."""
-        answers = self.parallel(
-            delayed(function)(model, size, self.X, self.y, self.weight, cut)
-            for of_candidate, size in zip(models, sizes)
-            for model, cut in zip(of_candidate, self.cuts)
-        )
-        together = np.empty(models.shape, dtype=object)
-        for place, answer in zip(np.ndindex(models.shape), answers):
-            together[place] = answer
-        return together
-
-
-def _heats(n_candidates: int, n_components: int) -> list[tuple[int, int, int]]:
-    """Return up to how many learners to grow, how many that are, and with how many candidates."""
-    ends = [end for end in (_HALVED_AFTER, _FINAL_AFTER) if end < n_components] + [n_components]
-    left = n_candidates, -(-n_candidates // 2), min(n_candidates, _FINALISTS)
-    return list(zip(ends, np.diff(ends, prepend=0).tolist(), left))
-
-
-def _grow_fold(
-    model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]
-) -> Any:
-    """Return a fold's model with more learners, unless they have not helped its held-out rows for a while."""
-    if model._trimmed_curve is None:
-        model._trimmed_curve = []
-    elif _is_past_best(model._trimmed_curve):
-        return model
-    model.set_params(n_components=n_components).set_callbacks(_Patience())
-    return _fitted_to(model, X, y, weight, fold)
-
-
-def _is_past_best(losses: list[float]) -> bool:
-    return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
-
-
-def _refine_fold(
-    model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]
-) -> Array:
-    """Return the held-out losses as the first learners of a fold's model are refined."""
-    kept = min(n_components, model.n_components_)
-    model.ensemble_ = model.ensemble_[: kept * model.ensemble_.n_outputs]
-    del model.history_[kept + 1 :]
-    model.set_params(n_components=kept, refine=True, refine_starts=1, warm_start=True)
-    model.set_callbacks()
-    curves: Array = _fitted_to(model, X, y, weight, fold).refinement_curves_
-    mean: Array = curves[:, 0].mean(axis=0)
-    return mean
-
-
-def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Any:
-    train, test = fold
-    X_train, y_train, X_test, y_test = (
-        _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows says it
-        return model.fit(
-            X_train, y_train, None if weight is None else weight[train], X_val=X_test, y_val=y_test
-        )

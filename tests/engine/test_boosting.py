@@ -8,7 +8,7 @@ import scipy.sparse
 
 from gbmap._core import boosting
 from gbmap._core.activation import Identity, Softplus
-from gbmap._core.boosting import advance, boost, mean_losses
+from gbmap._core.boosting import advance, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
@@ -54,7 +54,9 @@ def stages(
     rows, objective, n_stages, ensemble=None, solver=None, seed=0, watched=None, activation="softplus"
 ):
     ensemble = empty(rows, activation) if ensemble is None else ensemble
-    return list(boost(rows, watched, objective, ensemble, n_stages, solver or Solver(), seed))
+    solver = solver or Solver()
+    samples = draw_samples(rows, solver, seed)
+    return list(boost(rows, watched, samples, objective, ensemble, n_stages, solver, seed))
 
 
 def learner(rows, objective=SQUARED, seed=0, **solver):

@@ -7,7 +7,7 @@ import scipy.sparse
 from scipy.optimize import check_grad
 
 from gbmap._core.activation import Softplus
-from gbmap._core.boosting import boost
+from gbmap._core.boosting import boost, draw_samples
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
@@ -116,7 +116,8 @@ def test_learners_taken_to_standard_units_come_back_as_they_were():
 def boosted(rows, n_stages):
     nothing = Ensemble.empty(rows.n_columns, 1, "softplus", rows.units.center)
     origin = rows.remember(0)
-    *_, last = boost(rows, None, OBJECTIVE, nothing, n_stages, Solver(), 0)
+    samples = draw_samples(rows, Solver(), 0)
+    *_, last = boost(rows, None, samples, OBJECTIVE, nothing, n_stages, Solver(), 0)
     rows.restore(0, origin)
     return last.ensemble
 

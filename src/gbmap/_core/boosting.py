@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Rows
+from gbmap._core.rows import Rows, Sample
 from gbmap._core.weak_learner import Solution, Solver, fit_weak_learner, null_learner
 
 Array = NDArray[Any]
@@ -34,6 +34,7 @@ class Stage:
 def boost(
     rows: Rows,
     watched: Rows | None,
+    samples: list[Sample],
     objective: Objective,
     ensemble: Ensemble,
     n_stages: int,
@@ -45,8 +46,6 @@ def boost(
     Learner j of output k draws from a random stream of its own, so that the first stages of a long
     fit are a short fit, and a fit that goes on from a stored ensemble is an uninterrupted one.
     """
-    sample_rng = np.random.default_rng(np.random.SeedSequence(seed))
-    samples = [rows.sample(size, sample_rng) for size in solver.sample_rows]
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
     units = np.abs(mean_losses(rows, objective.loss))
     units[units < _SMALLEST] = 1.0
@@ -69,6 +68,12 @@ def boost(
         advance(watched, ensemble, len(ensemble) - rows.n_outputs)
         levels = np.zeros(rows.n_outputs)
         yield Stage(ensemble, losses, mean_losses(watched, objective.loss), tuple(solutions))
+
+
+def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
+    """Return the samples that learners are found on, the smallest first."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    return [rows.sample(size, rng) for size in solver.sample_rows]
 
 
 def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
