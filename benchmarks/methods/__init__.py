@@ -34,7 +34,10 @@ FEATURES: tuple[Embedding, ...] = (
     GraphMethod("ivis"),
     GraphMethod("umap"),
 )
-FEATURES_ON_REQUEST: tuple[Embedding, ...] = (RefinedFeatures(name="gbmap-refined-70"),)
+FEATURES_ON_REQUEST: tuple[Embedding, ...] = (
+    RefinedFeatures(name="gbmap-refined-70"),
+    RefinedFeatures(name="gbmap-refined-one", n_starts=1),
+)
 COSTS: tuple[Sized, ...] = (GBMAPSized(), XGBoostSized(), MLP(), IvisSized())
 STARTS: tuple[Starts, ...] = tuple(map(Starts, (1, 2, 3, 5)))
 SMALL: tuple[Method, ...] = (GBMAP(m=20), XGBoost())

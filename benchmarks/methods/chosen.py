@@ -18,7 +18,7 @@ from benchmarks.methods.linear import score_of
 REAL_GRID = {"betas": (2, 5, 10), "l2_regularizations": (1e-3, 1e-2, 1e-1)}
 # Synthetic data have a choice less, made by rows held out of their first draw, and one start: rows are many,
 # fits are slow.
-SYNTHETIC = {
+SYNTHETIC: dict[tuple[Task, int], dict[str, Any]] = {
     ("regression", 16): {"beta": 3, "l2_regularization": 1e-3, "refine_starts": 1},
     ("regression", 64): {"beta": 4, "l2_regularization": 0.3, "refine_starts": 1},
     ("classification", 16): {"beta": 2, "l2_regularization": 0.3, "refine_starts": 1},
@@ -54,6 +54,7 @@ class RefinedFeatures:
     """Refined coordinates. They are not nested, so every m has a fit of its own, which may choose fewer."""
 
     name: str = "gbmap-refined"
+    n_starts: int = 5
 
     def embed(self, split: Split, sizes: Sequence[int], *, seed: int) -> Iterator[Coordinates]:
         return (self._at(m, split, seed) for m in sizes)
@@ -65,10 +66,10 @@ class RefinedFeatures:
         return Coordinates(m, train, test, seconds, extra=choice(model))
 
     def _model(self, m: int, split: Split, seed: int) -> Any:
-        template = {"refine": True, "n_init": 2, "standardize": not split.synthetic}
+        template = {"refine": True, "n_init": 2, "refine_starts": self.n_starts}
         if split.synthetic:
             settings = template | SYNTHETIC[split.task, m]
-            return estimator(split.task, n_components=m, random_state=seed, **settings)
+            return estimator(split.task, n_components=m, random_state=seed, standardize=False, **settings)
         held_out = _a_third_held_out(split.task, seed)
         return search(split.task, seed, template, n_components=m, cv=held_out, **REAL_GRID)
 

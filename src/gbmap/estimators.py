@@ -119,7 +119,8 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         constant, best predicts alone, the second the one that helps it most, and so on.
     refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
         With ``refine=True``: mean losses of unseen rows by iterations of refinement, in the units of y,
-        without the 0.5 % of rows with the largest.
+        without the 0.5 % of rows with the largest: from one start, or with ``X_val`` from the one that was
+        kept.
     feature_importances_ : array of shape (n_features,)
         Mean absolute local coefficient, in standard deviations of y per one of the feature.
     mean_, scale_ : arrays of shape (n_features,)
@@ -356,7 +357,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         The iterations by which learners were refined, as in `GBMAPRegressor`.
     refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
         With ``refine=True``: mean losses of unseen rows by iterations of refinement, without the 0.5 %
-        of rows with the largest.
+        of rows with the largest: from one start, or with ``X_val`` from the one that was kept.
     feature_importances_ : array of shape (n_features,)
         Mean absolute local coefficient, per standard deviation of the feature.
     mean_, scale_ : arrays of shape (n_features,)
