@@ -5,7 +5,7 @@ both; OLS, or logistic regression with C = 100, reads them. "linear" reads the c
 and, on request, "gbmap-refined-70" learn from 70 % of the rows: the paper's text says half, the code behind
 its figures had 70 %. "gbmap-refined-one", on request, is refined from one start.
 "gbmap-starts" starts every learner from five random places, on synth-cos. "gbmap-refined" optimises its
-learners together and chooses by a third of the training rows. "direction" is no method: of each draw of
+learners together and chooses by held-out training rows. "direction" is no method: of each draw of
 synth-cos, what the largest columns hold of the target.
 """
 
