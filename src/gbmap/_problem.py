@@ -90,6 +90,13 @@ class Problem:
             self.rows, self.watched, self.samples, self.objective, ensemble, n_stages, self.solver, seed
         )
 
+    def boosted(self, activation: str, n_stages: int, seed: int) -> Ensemble:
+        """Return an ensemble of so many stages, grown from nothing."""
+        ensemble = self.nothing(activation)
+        for stage in self.boost(ensemble, n_stages, seed):
+            ensemble = stage.ensemble
+        return ensemble
+
     @property
     def loss_unit(self) -> Array:
         """What a loss in standard units is in those of y, for each output."""

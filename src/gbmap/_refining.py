@@ -67,15 +67,14 @@ def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: 
 def _starts(estimator: Any, problem: Problem, origin: Any, limits: Array) -> Iterator[Ensemble]:
     """Yield the learners of boosting, and of boosting again with other random numbers."""
     yield estimator.ensemble_
-    n_stages, nothing = estimator.ensemble_.n_stages, problem.nothing(estimator.activation)
+    n_stages = estimator.ensemble_.n_stages
     n_numbers = n_stages * (problem.rows.units.n_active + 1)
     if not limits.any() or problem.rows.n_rows < _ROWS_PER_NUMBER * n_numbers:
         return
     (seeds,) = np.random.SeedSequence(estimator._seed).spawn(1)
     for seed in seeds.generate_state(estimator.refine_starts - 1):
         problem.restore(origin)
-        *_, last = problem.boost(nothing, n_stages, int(seed))
-        yield last.ensemble
+        yield problem.boosted(estimator.activation, n_stages, int(seed))
 
 
 def _better(best: Refinement, other: Refinement) -> Refinement:
@@ -128,11 +127,11 @@ def _curves_of_fold(estimator: Any, data: Data, train: Array, test: Array, team:
     part, rest = data.take(train), data.take(test)
     init = None if estimator.init is None else fit_initial(estimator.init, part.raw, part.y, part.weight)
     problem = Problem.of(estimator, part, rest, init, team)
-    origin, nothing = problem.remember(), problem.nothing(estimator.activation)
-    *_, last = problem.boost(nothing, estimator.ensemble_.n_stages, estimator._seed)
+    origin = problem.remember()
+    ensemble = problem.boosted(estimator.activation, estimator.ensemble_.n_stages, estimator._seed)
     problem.restore(origin)
     limits = np.full(data.n_outputs, MOST_STEPS)
-    found = _refine_outputs(problem, problem.watched, last.ensemble, limits)
+    found = _refine_outputs(problem, problem.watched, ensemble, limits)
     return [problem.loss_unit[k] * each.curve for k, each in enumerate(found)]
 
 
