@@ -23,8 +23,8 @@ ABOVE_OURS = Target("the same, less the mean of ivis as it was measured here, on
 FROM_MORE_ROWS = Target("refined, from 70 % of the rows: likewise less ivis' printed figure, at least 0", 0)
 LEFT_OUT = Target("refined less ivis' printed figure in the cells that are left out, likewise", 0)
 
-_ON_SYNTHETIC = ", ".join(
-    f"{task} at m = {m} {each['beta']} and {each['l2_regularization']:g}"
+_ON_SYNTHETIC = "; ".join(
+    f"{each['beta']} and {each['l2_regularization']:g} for {task} at m = {m}"
     for (task, m), each in SYNTHETIC.items()
 )
 INTRODUCTION = f"""\
@@ -34,7 +34,8 @@ INTRODUCTION = f"""\
 Its coordinates are no longer nested: every m has a fit of its own, with `n_init=2`, the best of five starts;
 five folds of the training rows, or one third of more than {FEW_ROWS} of them, choose beta, lambda and perhaps
 fewer coordinates (`GBMAPRegressorCV`, `GBMAPClassifierCV`). synth-cos has one start, and beta and lambda by
-rows held out of its first draw ({_ON_SYNTHETIC}).
+rows held out of its first draw:
+{_ON_SYNTHETIC}.
 
 The target is the paper's figure for ivis, within one standard deviation of ours, in every cell where ivis has
 one; HIGGS has one figure, which both samples are held to. Left out are california at m = 2 and synth-cos-r at
