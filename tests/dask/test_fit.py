@@ -135,7 +135,7 @@ def test_candidates_of_one_round_have_the_local_loss_and_gradient(problem, monke
     X, y = problem
 
     def evaluate(X):
-        def ask(rows, watched, objective, *rest):
+        def ask(rows, watched, samples, objective, *rest):
             found.append(rows.value_and_gradient(objective, 0, thetas, np.array([1.0, -1.0])))
             raise InterruptedError
 
