@@ -17,7 +17,7 @@ from benchmarks.methods.linear import score_of
 # What is tried for coordinates of real data: by folds of few rows, by one part of more, which says enough.
 FEW_ROWS, FOLDS = 5_000, 5
 REAL_GRID = {"betas": (2, 5, 10), "l2_regularizations": (1e-3, 1e-2, 1e-1)}
-# Synthetic data have a choice less, made by rows held out of their first draw, and one start: rows are many,
+# Synthetic data have a choice less, made by rows of their first draw, and one start: rows are many,
 # fits are slow.
 SYNTHETIC: dict[tuple[Task, int], dict[str, Any]] = {
     ("regression", 16): {"beta": 3, "l2_regularization": 1e-3, "refine_starts": 1},
