@@ -61,9 +61,10 @@ def test_few_rows_have_one_start_since_the_lowest_loss_is_chance_there(rows):
 
 def test_constant_columns_change_no_number_of_starts(rows):
     X, y, *_ = rows
-    wide = np.c_[X[:300], np.ones((300, 10))]
-    with_them, without = (regressor(refine=10, n_components=4).fit(each, y[:300]) for each in (wide, X[:300]))
-    assert with_them.loss_curve_[-1] == pytest.approx(without.loss_curve_[-1], rel=1e-6)
+    settings = {"refine": 30, "n_components": 3, "l2_regularization": 0.0}
+    one = regressor(refine_starts=1, **settings).fit(X, y).loss_curve_[-1]
+    wide = regressor(**settings).fit(np.c_[X, np.ones((len(X), 40))], y).loss_curve_[-1]
+    assert wide < 0.99 * one
 
 
 def test_learners_stay_as_they_are_where_there_is_nothing_to_learn():
