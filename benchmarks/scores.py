@@ -77,8 +77,9 @@ class Scores:
         if average is None:
             return self.trouble.get((problem, method), NOTHING)
         splits = len(self.values(problem, method))
+        spread = f" ± {self.spread(problem, method):.{decimals}f}" if splits > 1 else ""
         few = f" ({splits})" if splits < 5 else ""
-        return f"{average:.{decimals}f} ± {self.spread(problem, method):.{decimals}f}{few}"
+        return f"{average:.{decimals}f}{spread}{few}"
 
     def reached(self, problem: str, method: str, figure: float, spreads: float = 2.0) -> bool | None:
         """Whether a figure is at most the mean plus two standard deviations of random splits."""

@@ -38,7 +38,13 @@ FEATURES_ON_REQUEST: tuple[Embedding, ...] = (
     RefinedFeatures(name="gbmap-refined-70"),
     RefinedFeatures(name="gbmap-refined-one", n_starts=1),
 )
-COSTS: tuple[Sized, ...] = (GBMAPSized(), XGBoostSized(), MLP(), IvisSized())
+COSTS: tuple[Sized, ...] = (
+    GBMAPSized(),
+    GBMAPSized(name="gbmap-refined", sizes=(2, 8, 32, 128), refine=True),
+    XGBoostSized(),
+    MLP(),
+    IvisSized(),
+)
 STARTS: tuple[Starts, ...] = tuple(map(Starts, (1, 2, 3, 5)))
 SMALL: tuple[Method, ...] = (GBMAP(m=20), XGBoost())
 

@@ -147,8 +147,10 @@ class GBMAPSized:
 
     name: str = "gbmap"
     sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
+    refine: bool = False
 
     def at(self, size: int, split: Split, *, seed: int) -> Outcome:
-        model = GBMAP(size, {"standardize": not split.synthetic}).estimator(split.task, seed, None)
+        params = {"standardize": not split.synthetic, "refine": self.refine}
+        model = GBMAP(size, params).estimator(split.task, seed, None)
         seconds, _ = timed(lambda: quiet_fit(model, split.train))
         return Outcome(seconds, size * (split.train.X.shape[1] + 3), scores(model, split.test))
