@@ -40,7 +40,7 @@ FEATURES_ON_REQUEST: tuple[Embedding, ...] = (
 )
 COSTS: tuple[Sized, ...] = (
     GBMAPSized(),
-    GBMAPSized(name="gbmap-refined", sizes=(2, 8, 32, 128), refine=True),
+    GBMAPSized(name="gbmap-refined", sizes=(2, 8, 32), refine=True),
     XGBoostSized(),
     MLP(),
     IvisSized(),

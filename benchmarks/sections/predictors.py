@@ -29,8 +29,8 @@ regression: its penalty) and chosen by five folds of the training rows, of which
 says: fewer where there are more than {FEW_ROWS} rows. gbmap's m from 2 to 150 and XGBoost's number of trees
 from 100 to 2000 need not be drawn: one fit holds the smaller ones, and all are judged. *Draws* is the number
 of other settings tried; the paper tried 100 settings in all, 10 for synth-cos. synth-cos is drawn anew for
-each repeat, and tuned once, on 6*10^4 further rows that belong to no split. *m* and *beta* are medians of
-what was chosen.
+each repeat, and tuned once, on 6*10^4 further rows that belong to no split; where it is not rotated every
+cosine is of one column, for which the paper has no figures. *m* and *beta* are medians of what was chosen.
 
 *gbmap, loose* is the same with `tol=1e-3`: a learner ends far from its minimum. gbmap converges; the learners
 behind the paper's figures ended when the gradient was below 1e-3, often after ten iterations. *gbmap, chosen*
