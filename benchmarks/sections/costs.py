@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import methods
 from benchmarks.experiments.costs import PROBLEMS, label
@@ -36,6 +36,17 @@ all methods."""
 HEADER = ["data set", "method", "best score", "at size", "seconds", "parameters"]
 WITHIN = ["seconds within 0.01", "parameters within 0.01"]
 CLOSE = 0.01
+# What the axes of the picture show, and the limits below which the best method is named.
+AXES = {"seconds": (1, "one second"), "parameters": (1000, "1000 parameters")}
+
+
+class Point(NamedTuple):
+    """One size of a method: median seconds, mean parameters and mean score."""
+
+    size: int
+    seconds: float
+    parameters: float
+    score: float
 
 
 def section(rows: Sequence[Row]) -> str:
@@ -48,40 +59,60 @@ def section(rows: Sequence[Row]) -> str:
             "## What a better score costs",
             INTRODUCTION,
             table([*HEADER, *WITHIN], lines),
+            _leaders(rows, scores, problems),
             "![Score against training time and model size](figures/costs.png)",
         ]
     )
 
 
-def _curve(
-    rows: Sequence[Row], scores: Scores, name: str, method: str
-) -> list[tuple[int, float, float, float]]:
-    """Size, median seconds, mean parameters and mean score of every model."""
-    found = []
-    for size in SIZES[method]:
-        score = scores.mean(name, label(method, size))
-        seconds = median_of(rows, "seconds", problem=name, method=label(method, size))
-        if score is not None and seconds is not None:
-            parameters = mean(scores.values(name, label(method, size), "parameters"))
-            found.append((size, seconds, parameters, score))
-    return found
+def _curves(rows: Sequence[Row], scores: Scores, name: str) -> dict[str, list[Point]]:
+    """Of every method, the sizes that were measured."""
+    curves: dict[str, list[Point]] = {method: [] for method in TITLES}
+    for method, curve in curves.items():
+        for size in SIZES[method]:
+            score = scores.mean(name, label(method, size))
+            seconds = median_of(rows, "seconds", problem=name, method=label(method, size))
+            if score is not None and seconds is not None:
+                parameters = mean(scores.values(name, label(method, size), "parameters"))
+                curve.append(Point(size, seconds, parameters, score))
+    return curves
 
 
 def _lines(rows: Sequence[Row], scores: Scores, name: str) -> list[list[str]]:
-    curves = {method: _curve(rows, scores, name, method) for method in TITLES}
-    best = max(one[3] for curve in curves.values() for one in curve)
+    curves = _curves(rows, scores, name)
+    top = max(point.score for curve in curves.values() for point in curve)
     lines = []
     for method, curve in curves.items():
         if not curve:
             trouble = scores.trouble.get((name, label(method, SIZES[method][0])), NOTHING)
             lines.append([name, TITLES[method], trouble, *[NOTHING] * 5])
             continue
-        size, seconds, parameters, _ = max(curve, key=lambda one: one[3])
-        close = [one for one in curve if one[3] >= best - CLOSE]
-        within = [number(min(one[nth] for one in close)) if close else NOTHING for nth in (1, 2)]
-        cells = [scores.text(name, label(method, size)), str(size), number(seconds), number(parameters)]
+        best = max(curve, key=lambda point: point.score)
+        close = [point for point in curve if point.score >= top - CLOSE]
+        within = [number(min(getattr(point, axis) for point in close)) if close else NOTHING for axis in AXES]
+        text = scores.text(name, label(method, best.size))
+        cells = [text, str(best.size), number(best.seconds), number(best.parameters)]
         lines.append([name, TITLES[method], *cells, *within])
     return lines
+
+
+def _leaders(rows: Sequence[Row], scores: Scores, problems: Sequence[str]) -> str:
+    """Which method is best among those that are trained in little time, and among small models."""
+    sentences = []
+    for axis, (limit, words) in AXES.items():
+        leaders = []
+        for name in problems:
+            scored = [
+                (point.score, method)
+                for method, curve in _curves(rows, scores, name).items()
+                for point in curve
+                if getattr(point, axis) <= limit
+            ]
+            if scored:
+                score, method = max(scored)
+                leaders.append(f"{name} {TITLES[method]} ({score:.3f})")
+        sentences.append(f"Best within {words}: {'; '.join(leaders) or 'none'}.")
+    return "\n\n".join(sentences)
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -99,12 +130,12 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         sharey="col",
     )
     for column, name in enumerate(problems):
-        for method, title in TITLES.items():
-            curve = _curve(rows, scores, name, method)
-            for line, nth in enumerate((1, 2)):
-                points = [one[nth] for one in curve], [one[3] for one in curve]
-                axes[line][column].plot(*points, marker=MARKERS[method], markersize=4, label=title)
-        top = max(one[3] for method in TITLES for one in _curve(rows, scores, name, method))
+        curves = _curves(rows, scores, name)
+        for method, curve in curves.items():
+            for line, axis in enumerate(AXES):
+                points = [getattr(point, axis) for point in curve], [point.score for point in curve]
+                axes[line][column].plot(*points, marker=MARKERS[method], markersize=4, label=TITLES[method])
+        top = max(point.score for curve in curves.values() for point in curve)
         axes[0][column].set_title(name, fontsize=9)
         axes[0][column].set(xscale="log", xlabel="seconds")
         axes[1][column].set(xscale="log", xlabel="parameters", ylim=(max(0.0, top - 0.45), top + 0.02))
