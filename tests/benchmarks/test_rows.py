@@ -13,6 +13,7 @@ from benchmarks.problems import REAL_SETS
 from benchmarks.records import COLUMNS, OK, Table, read_rows
 from benchmarks.scores import Scores
 from benchmarks.search import Budget, tune
+from benchmarks.sections import costs
 from benchmarks.sections.features_reasons import reasons
 from benchmarks.sections.features_refined import refined_coordinates
 from benchmarks.sections.predictors_refined import chosen_and_refined
@@ -50,6 +51,27 @@ def test_a_gain_compares_the_splits_that_both_methods_have():
     rows += [row(method="b", repeat=repeat, score=repeat - 0.5) for repeat in (0, 2)]
     assert Scores.of(rows).gain("p", "a", "b") == 0.5
     assert Scores.of(rows).gain("p", "a", "c") is None
+
+
+@pytest.mark.parametrize(
+    ("splits", "text"), [(0, "-"), (1, "1.000 (1)"), (2, "1.500 ± 0.707 (2)"), (5, "3.000 ± 1.581")]
+)
+def test_a_spread_needs_two_splits_and_few_are_told(splits, text):
+    rows = [row(repeat=repeat, score=repeat + 1) for repeat in range(splits)]
+    assert Scores.of(rows).text("p", "m") == text
+
+
+def test_the_best_small_and_quick_models_are_named_and_a_missing_peer_too():
+    def point(method, seconds, parameters, score):
+        found = row("california", method, score=score, parameters=parameters)
+        return found | {"seconds": str(seconds)}
+
+    rows = [point("gbmap-8", 2, 100, 0.7), point("xgboost-30", 0.5, 5000, 0.8), point("mlp-4", 3, 99, 0.6)]
+    rows.append(row("california", "ivis-2") | {"status": "missing: no environment"})
+    text = costs.section(rows)
+    assert "Best within one second: california XGBoost (0.800)." in text
+    assert "Best within 1000 parameters: california gbmap (0.700)." in text
+    assert "| california | ivis, then linear | missing |" in text
 
 
 def test_the_largest_column_explains_its_share_of_synth_cos():
