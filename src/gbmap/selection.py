@@ -292,7 +292,8 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
         Whether to take the fewest learners whose mean loss is within one standard error of the lowest,
         instead of the lowest.
     n_jobs : int, default=None
-        Processes for the folds, as in joblib, but None is one for each core where that saves time.
+        Processes for the folds, as in joblib; None is, unless ``joblib.parallel_config`` says otherwise, one
+        for each core where that saves time.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
 

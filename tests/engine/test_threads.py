@@ -193,6 +193,13 @@ def test_n_jobs_is_taken_at_its_word_for_data_of_any_size(n_jobs):
     assert effective_threads(-1, 1) == joblib.effective_n_jobs(-1)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_the_configuration_of_joblib_says_what_none_means(n_jobs):
+    with joblib.parallel_config(n_jobs=n_jobs):
+        assert effective_threads(None, 1) == effective_threads(None, 10**9) == n_jobs
+        assert effective_threads(2, 1) == 2
+
+
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_inside_a_joblib_worker_there_is_one_thread(backend):
     ask = joblib.delayed(effective_threads)
