@@ -87,6 +87,17 @@ def test_validation_rows_are_watched_without_stopping():
     assert_same_model_apart_from_watching(model, regressor(n_components=12).fit(X[:40], y[:40]))
 
 
+def test_a_validation_row_of_weight_two_counts_as_two():
+    X, y = overfitting_data()
+    weight = np.arange(20) % 3
+    twice = np.repeat(np.arange(40, 60), weight)
+    for settings in ({"early_stopping": True}, {"refine": True}):
+        weighed = regressor(n_components=12, **settings)
+        weighed.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:], sample_weight_val=weight)
+        repeated = regressor(n_components=12, **settings).fit(X[:40], y[:40], X_val=X[twice], y_val=y[twice])
+        assert_allclose(weighed.validation_loss_curve_, repeated.validation_loss_curve_, rtol=1e-9)
+
+
 def assert_same_model_apart_from_watching(first, second):
     assert_array_equal(first.ensemble_.weights, second.ensemble_.weights)
     assert_array_equal(first.loss_curve_, second.loss_curve_)

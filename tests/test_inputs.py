@@ -257,6 +257,15 @@ def test_validation_rows_need_both_x_and_y(cls, data):
             make(cls).fit(X, target(cls, y), **half)
 
 
+def test_weights_of_validation_rows_are_checked(data):
+    X, y = data
+    with pytest.raises(ValueError, match="sample_weight_val must be None without X_val"):
+        make(GBMAPRegressor).fit(X, y, sample_weight_val=np.ones(len(y)))
+    for weight in (np.ones(3), -np.ones(len(y)), np.zeros(len(y)), np.full(len(y), np.nan)):
+        with pytest.raises(ValueError, match="sample_weight_val must weigh the rows of X_val: "):
+            make(GBMAPRegressor).fit(X, y, X_val=X, y_val=y, sample_weight_val=weight)
+
+
 @pytest.mark.parametrize("names", [np.array([0, 1, 2]), np.array(["a", "b", "c"])])
 def test_an_unknown_class_in_y_val_is_refused(names, data):
     X, y = data

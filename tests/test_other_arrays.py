@@ -138,10 +138,11 @@ def test_every_kind_of_fit_reaches_the_loss_that_it_reaches_in_memory(convert, m
 @everywhere
 def test_weights_and_rows_for_validation_may_lie_anywhere(convert):
     weight = rng.uniform(0.5, 2, size=N)
-    expected = GBMAPRegressor(2, random_state=0).fit(X, y, weight, X_val=X[:99], y_val=y[:99])
+    watched = {"X_val": X[:99], "y_val": y[:99], "sample_weight_val": weight[:99]}
+    expected = GBMAPRegressor(2, random_state=0).fit(X, y, weight, **watched)
     for where in (convert, np.asarray):
         model = GBMAPRegressor(2, random_state=0)
-        model.fit(convert(X), y, where(weight), X_val=where(X[:99]), y_val=where(y[:99]))
+        model.fit(convert(X), y, where(weight), **{name: where(each) for name, each in watched.items()})
         np.testing.assert_allclose(model.validation_loss_curve_, expected.validation_loss_curve_, rtol=1e-3)
 
 

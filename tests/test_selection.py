@@ -134,6 +134,19 @@ def test_weights_count():
     np.testing.assert_array_equal(search.predict(X), alone.predict(X))
 
 
+def test_held_out_rows_count_by_their_weights():
+    weight = np.where(X[:, 0] > 0.5, 1.0, 0.0)
+    some, none = np.arange(100), np.flatnonzero(weight == 0)[-40:]
+    folds = [(np.setdiff1d(np.arange(200), held_out), held_out) for held_out in (some, none)]
+    settings = {"betas": [5.0], "l2_regularizations": [0.1], "cv": folds, "random_state": 0}
+    search = GBMAPRegressorCV(3, **settings).fit(X, y, weight)
+    train, test = folds[0]
+    alone = GBMAPRegressor(3, l2_regularization=0.1, random_state=0).fit(X[train], y[train], weight[train])
+    losses = [np.average((y[test] - f) ** 2, weights=weight[test]) for f in alone.staged_predict(X[test])]
+    np.testing.assert_allclose(search.cv_losses_[0, 0], losses, rtol=1e-9)
+    assert search.best_loss_ == pytest.approx(min(losses))  # the other fold has no weight
+
+
 def test_several_targets_and_pipelines_work():
     targets = np.column_stack([y, X[:, 0]])
     search = GBMAPRegressorCV(2, betas=[5.0], l2_regularizations=[0.1], cv=2, random_state=0)

@@ -32,7 +32,7 @@ from gbmap._initial import fit_initial, initial_score
 from gbmap._log import log_stage, visible_log
 from gbmap._problem import AnyRows, Problem
 from gbmap._progress import Checkpoint, StageRecord, identity_of
-from gbmap._reading import Data, frame_or, read_fit, read_inputs, set_aside
+from gbmap._reading import Data, Given, frame_or, read_fit, read_inputs, set_aside
 from gbmap._refining import Refined, refine_fit
 from gbmap._rows import map_rows
 from gbmap._rows.dask import DaskTable, is_collection, one_fit
@@ -110,6 +110,7 @@ class BaseGBMAP(
         *,
         X_val: Any = None,
         y_val: Any = None,
+        sample_weight_val: Any = None,
         checkpoint: Any = None,
     ) -> Self:
         """Fit the learners, one after the other.
@@ -127,6 +128,8 @@ class BaseGBMAP(
             A weight of two counts as the same row given twice.
         X_val, y_val : array-like, default=None
             Rows to watch the loss on, and to stop on if ``early_stopping=True``.
+        sample_weight_val : array-like, default=None
+            What each of these rows counts.
         checkpoint : str or path-like, default=None
             A file to write after each stage. If it is there already, the fit goes on from it, to the
             same bits as one that was never interrupted; the file of another fit is refused. An
@@ -148,7 +151,8 @@ class BaseGBMAP(
         elif checkpoint is not None:
             raise ValueError("checkpoint must be None when a fitted estimator goes on with warm_start=True.")
         with one_fit():
-            self._fit(X, y, sample_weight, X_val, y_val, checkpoint, resumes)
+            given = (X, y, sample_weight), (X_val, y_val, sample_weight_val)
+            self._fit(*given, checkpoint, resumes)
         unfinished = sum(not record.converged for record in self.history_)
         if unfinished:
             warnings.warn(
@@ -159,11 +163,9 @@ class BaseGBMAP(
             )
         return self
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, checkpoint: Any, resumes: bool
-    ) -> None:
+    def _fit(self, given: Given, to_watch: Given, checkpoint: Any, resumes: bool) -> None:
         """Validate, and fit."""
-        data, validation = read_fit(self, X, y, sample_weight, X_val, y_val, resumes=resumes)
+        data, validation = read_fit(self, given, to_watch, resumes=resumes)
         file = None if checkpoint is None else self._open_checkpoint(checkpoint, data, validation)
         if validation is None and self.early_stopping:
             data, validation = set_aside(self, data)

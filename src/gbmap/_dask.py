@@ -94,7 +94,7 @@ def read_table(
     table.n_outputs = telling.shape[1]
     table.targets = table.keep(_targets, [labels], _reader(estimator), name)
     if sample_weight is not None:
-        table.weight = _read_weight(table, sample_weight, X)
+        table.weight = _read_weight(table, sample_weight, X, "sample_weight" + name.removeprefix("y"))
     if classes and name == "y" and estimator.class_weight is not None:
         _weigh_classes(estimator, table, labels)
     return table
@@ -130,12 +130,12 @@ def _targets(_: Place, y: Array, reader: Any, name: str) -> Array:
     return targets
 
 
-def _read_weight(table: DaskTable, sample_weight: Any, X: DaskChunks) -> list[Any]:
+def _read_weight(table: DaskTable, sample_weight: Any, X: DaskChunks, name: str) -> list[Any]:
     if np.isscalar(sample_weight):
         sample_weight = np.full(X.n_rows, float(sample_weight))  # type: ignore[arg-type]
-    weight = keep(as_column(sample_weight, "sample_weight", _checked_weight, X, table.layout.bounds))
+    weight = keep(as_column(sample_weight, name, _checked_weight, X, table.layout.bounds))
     if not table.weight_sum(weight):
-        raise ValueError("sample_weight must leave some row a weight, got zeros only.")
+        raise ValueError(f"{name} must leave some row a weight, got zeros only.")
     return weight
 
 

@@ -116,11 +116,12 @@ def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Arr
     X_train, y_train, X_test, y_test = (
         _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
     )
+    w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
+    if w_test is not None and not w_test.any():
+        w_test = None  # the fold does not count, but wants a loss
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows says it
-        return model.fit(
-            X_train, y_train, None if weight is None else weight[train], X_val=X_test, y_val=y_test
-        )
+        return model.fit(X_train, y_train, w_train, X_val=X_test, y_val=y_test, sample_weight_val=w_test)
 
 
 def _is_past_best(losses: list[float]) -> bool:

@@ -18,6 +18,8 @@ from gbmap._rows.dask import DaskTable, is_collection
 from gbmap._samples import sample_sizes
 
 Array = NDArray[Any]
+# Rows as a user gives them: X, y and their weights.
+Given = tuple[Any, Any, Any]
 
 # A softplus of larger beta, in the units of y, or of one below its inverse, leaves the range of float64.
 _STEEPEST = 1e300
@@ -69,13 +71,12 @@ class Data:
         return Data(raw, X, y, targets, weight)
 
 
-def read_fit(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, *, resumes: bool
-) -> tuple[Data, Data | None]:
+def read_fit(estimator: Any, given: Given, to_watch: Given, *, resumes: bool) -> tuple[Data, Data | None]:
     """Return the rows to fit, and those to watch if there are any."""
-    if is_collection(X):
+    X_val, y_val, sample_weight_val = to_watch
+    if is_collection(given[0]):
         _dask.refuse_what_needs_all_rows(estimator, X_val, resumes=resumes)
-    data = _read_rows(estimator, X, y, sample_weight, fitting=not resumes)
+    data = _read_rows(estimator, *given, fitting=not resumes)
     if resumes and data.n_outputs != estimator.ensemble_.n_outputs:
         raise ValueError(
             f"y must have as many targets as before, {estimator.ensemble_.n_outputs}, when warm_start=True, "
@@ -84,8 +85,10 @@ def read_fit(
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val must be given together, or neither of them.")
     if X_val is None:
+        if sample_weight_val is not None:
+            raise ValueError("sample_weight_val must be None without X_val and y_val, whose rows it weighs.")
         return data, None
-    validation = _read_validation_rows(estimator, X_val, y_val, data.X)
+    validation = _read_validation_rows(estimator, *to_watch, data.X)
     if validation.n_outputs != data.n_outputs:
         raise ValueError(
             f"y_val must have as many targets as y, {data.n_outputs}, got {validation.n_outputs}."
@@ -109,11 +112,13 @@ def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, fitting: b
         **_rules_for(given), **estimator._y_rules,
     )  # fmt: skip
     targets = _foreign.targets_beside(estimator._read_targets(y, "y", fitting=fitting), X)
-    weight = None if sample_weight is None else _read_weight(sample_weight, X)
-    return Data(frame_or(X, given), X, y, targets, estimator._weigh_classes(y, weight))
+    weight = estimator._weigh_classes(y, _read_weight(sample_weight, X))
+    return Data(frame_or(X, given), X, y, targets, weight)
 
 
-def _read_weight(sample_weight: Any, X: Any) -> Array:
+def _read_weight(sample_weight: Any, X: Any) -> Array | None:
+    if sample_weight is None:
+        return None
     rows = np.empty(X.shape[0]) if is_foreign(X) else X
     weight: Array = _check_sample_weight(
         to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
@@ -121,18 +126,22 @@ def _read_weight(sample_weight: Any, X: Any) -> Array:
     return weight
 
 
-def _read_validation_rows(estimator: Any, X: Any, y: Any, beside: Any) -> Data:
+def _read_validation_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, beside: Any) -> Data:
     """Return the rows to watch, where those of the fit are if that is a device."""
     if is_collection(X):
-        data = _read_collection(estimator, X, y, None, "y_val", fitting=False)
+        data = _read_collection(estimator, X, y, sample_weight, "y_val", fitting=False)
         if data is not None:
             return data
-        X, y = _dask.in_memory(X), _dask.in_memory(y)
+        X, y, sample_weight = (_dask.in_memory(each) for each in (X, y, sample_weight))
     given = X
     X, y = _foreign.moved_to(beside, X, y)
     X, y = _validated(estimator, X, y, reset=False, **_rules_for(X), **estimator._y_rules)
     targets = _foreign.targets_beside(estimator._read_targets(y, "y_val", fitting=False), X)
-    return Data(frame_or(X, given), X, y, targets)
+    try:
+        weight = _read_weight(sample_weight, X)
+    except ValueError as error:  # scikit-learn calls it sample_weight
+        raise ValueError(f"sample_weight_val must weigh the rows of X_val: {error}") from error
+    return Data(frame_or(X, given), X, y, targets, weight)
 
 
 def _read_collection(

@@ -97,7 +97,7 @@ class BaseGBMAPCV(
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            It counts in the fits, and for a fold as the weight of its held-out rows.
+            What a row counts, in the fits and where it is held out.
 
         Returns
         -------

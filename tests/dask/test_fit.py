@@ -157,12 +157,13 @@ def test_candidates_of_one_round_have_the_local_loss_and_gradient(problem, monke
 def test_validation_rows_may_be_anywhere(problem, contents, kind):
     X, y = problem
     n = 500 if kind == "few rows of dask" else 50_000
-    X_val, y_val = X[:n], y[:n]
+    watched = {"X_val": X[:n], "y_val": y[:n], "sample_weight_val": np.arange(n) % 3}
     settings = {"n_components": 3, "early_stopping": True, "n_iter_no_change": 1, "random_state": 0}
-    local = GBMAPRegressor(**settings).fit(X, y, X_val=X_val, y_val=y_val)
+    local = GBMAPRegressor(**settings).fit(X, y, **watched)
     if kind != "numpy":
-        X_val, y_val = da.from_array(X_val, chunks=20_000), da.from_array(y_val, chunks=30_000)
-    model = GBMAPRegressor(**settings).fit(da.from_array(X, chunks=50_000), y, X_val=X_val, y_val=y_val)
+        chunks = (20_000, 30_000, 50_000)
+        watched = {name: da.from_array(each, chunks=c) for (name, each), c in zip(watched.items(), chunks)}
+    model = GBMAPRegressor(**settings).fit(da.from_array(X, chunks=50_000), y, **watched)
     np.testing.assert_array_equal(contents(model), contents(local))
     np.testing.assert_array_equal(model.validation_loss_curve_, local.validation_loss_curve_)
 
