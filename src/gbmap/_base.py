@@ -151,8 +151,7 @@ class BaseGBMAP(
         elif checkpoint is not None:
             raise ValueError("checkpoint must be None when a fitted estimator goes on with warm_start=True.")
         with one_fit():
-            given = (X, y, sample_weight), (X_val, y_val, sample_weight_val)
-            self._fit(*given, checkpoint, resumes)
+            self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, resumes)
         unfinished = sum(not record.converged for record in self.history_)
         if unfinished:
             warnings.warn(
