@@ -95,7 +95,7 @@ def _rotation(scores: Scores) -> str:
     if not compared:
         return ""
     return (
-        "*Rotation.* Without it every cosine is of one column, which is what a tree splits on; gbmap's learners "
-        "are bound to no columns, and what differs is the settings that were chosen. Without and with: "
-        f"{'; '.join(compared)}."
+        "*Rotation.* Without it every cosine is of one column, which is what a tree splits on; gbmap's "
+        "learners are bound to no columns, and what differs is the settings that were chosen. Without and "
+        f"with: {'; '.join(compared)}."
     )
