@@ -9,7 +9,6 @@ from benchmarks.experiments.features import DIRECTION, DRAWN, LINEAR, SYNTHETIC_
 from benchmarks.markdown import table
 from benchmarks.paper import TABLE_5
 from benchmarks.scores import Scores
-from benchmarks.splits import is_synthetic
 
 OURS, AS_RUN, STARTS = "gbmap", "gbmap-70", "gbmap-starts"
 HIGGS, OTHER_HIGGS = "higgs-10k-h2o", "higgs-10k-openml-sample"
@@ -37,7 +36,7 @@ def reasons(scores: Scores, problems: Sequence[str]) -> list[str]:
 
 
 def _more_rows(scores: Scores, problems: Sequence[str]) -> str:
-    gains = {name: _mean_gain(scores, name, AS_RUN) for name in problems if not is_synthetic(name)}
+    gains = {name: _mean_gain(scores, name, AS_RUN) for name in problems}
     known = {name: gain for name, gain in gains.items() if gain is not None}
     listed = sorted(known, key=lambda name: -known[name])
     if not listed:
