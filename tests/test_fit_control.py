@@ -91,11 +91,12 @@ def test_a_validation_row_of_weight_two_counts_as_two():
     X, y = overfitting_data()
     weight = np.arange(20) % 3
     twice = np.repeat(np.arange(40, 60), weight)
-    for settings in ({"early_stopping": True}, {"refine": True}):
-        weighed = regressor(n_components=12, **settings)
-        weighed.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:], sample_weight_val=weight)
-        repeated = regressor(n_components=12, **settings).fit(X[:40], y[:40], X_val=X[twice], y_val=y[twice])
-        assert_allclose(weighed.validation_loss_curve_, repeated.validation_loss_curve_, rtol=1e-9)
+    settings = {"n_components": 12, "early_stopping": True}
+    weighed = regressor(**settings)
+    weighed.fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:], sample_weight_val=weight)
+    repeated = regressor(**settings).fit(X[:40], y[:40], X_val=X[twice], y_val=y[twice])
+    assert_allclose(weighed.validation_loss_curve_, repeated.validation_loss_curve_, rtol=1e-9)
+    assert weighed.n_components_ == repeated.n_components_
 
 
 def assert_same_model_apart_from_watching(first, second):

@@ -261,6 +261,8 @@ def test_weights_of_validation_rows_are_checked(data):
     X, y = data
     with pytest.raises(ValueError, match="sample_weight_val must be None without X_val"):
         make(GBMAPRegressor).fit(X, y, sample_weight_val=np.ones(len(y)))
+    model = make(GBMAPRegressor).fit(X, y, 2.0, X_val=X, y_val=y, sample_weight_val=2.0)
+    assert_allclose(model.validation_loss_curve_, model.loss_curve_)
     for weight in (np.ones(3), -np.ones(len(y)), np.zeros(len(y)), np.full(len(y), np.nan)):
         with pytest.raises(ValueError, match="sample_weight_val must weigh the rows of X_val: "):
             make(GBMAPRegressor).fit(X, y, X_val=X, y_val=y, sample_weight_val=weight)

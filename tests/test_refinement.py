@@ -88,6 +88,19 @@ def test_validation_rows_say_how_far_to_go(rows):
     assert curve[0] == pytest.approx(np.sort(before)[:-5].mean())
 
 
+def test_a_validation_row_of_weight_ten_counts_as_ten_in_whether_to_refine():
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(160, 3))
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] ** 2 + 0.5 * rng.normal(size=160)
+    weight = rng.choice([1, 10], p=[0.85, 0.15], size=60)
+    weighed, repeated = regressor(n_components=6, refine=True), regressor(n_components=6, refine=True)
+    weighed.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:], sample_weight_val=weight)
+    X_val, y_val = (np.repeat(each[100:], weight, axis=0) for each in (X, y))
+    repeated.fit(X[:100], y[:100], X_val=X_val, y_val=y_val)
+    assert weighed.n_refinements_ == repeated.n_refinements_ > 0
+    np.testing.assert_allclose(weighed.refinement_curves_, repeated.refinement_curves_, rtol=1e-6)
+
+
 def test_without_them_five_folds_do(rows):
     X, y, *_ = rows
     model = regressor(refine=True).fit(X, y)

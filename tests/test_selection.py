@@ -135,7 +135,7 @@ def test_weights_count():
 
 
 def test_held_out_rows_count_by_their_weights():
-    weight = np.where(X[:, 0] > 0.5, 1.0, 0.0)
+    weight = np.where(X[:, 0] > 0.5, 1.0 + X[:, 1] ** 2, 0.0)
     some, none = np.arange(100), np.flatnonzero(weight == 0)[-40:]
     folds = [(np.setdiff1d(np.arange(200), held_out), held_out) for held_out in (some, none)]
     settings = {"betas": [5.0], "l2_regularizations": [0.1], "cv": folds, "random_state": 0}
@@ -143,8 +143,24 @@ def test_held_out_rows_count_by_their_weights():
     train, test = folds[0]
     alone = GBMAPRegressor(3, l2_regularization=0.1, random_state=0).fit(X[train], y[train], weight[train])
     losses = [np.average((y[test] - f) ** 2, weights=weight[test]) for f in alone.staged_predict(X[test])]
-    np.testing.assert_allclose(search.cv_losses_[0, 0], losses, rtol=1e-9)
-    assert search.best_loss_ == pytest.approx(min(losses))  # the other fold has no weight
+    np.testing.assert_allclose(search.cv_losses_, [[losses]], rtol=1e-9)  # the other fold has no weight
+    with pytest.raises(ValueError, match="sample_weight must leave weight on held-out rows"):
+        GBMAPRegressorCV(3, **settings | {"cv": folds[1:]}).fit(X, y, weight)
+
+
+def test_rows_without_weight_have_no_say_in_refinement():
+    weight = (np.arange(200) >= 60).astype(float)
+    rest = np.array_split(np.arange(60, 200), 3)
+    held_out = [np.arange(60), *rest]
+    folds = [(np.setdiff1d(np.arange(200), test), test) for test in held_out]
+    other = np.where(weight > 0, y, -y)
+    settings = {"betas": [5.0], "l2_regularizations": [0.1], "cv": folds, "random_state": 0}
+    first, second = (
+        GBMAPRegressorCV(6, estimator=GBMAPRegressor(refine=True), **settings).fit(X, target, weight)
+        for target in (y, other)
+    )
+    assert first.best_estimator_.refine == second.best_estimator_.refine > 0
+    assert first.best_loss_ == pytest.approx(second.best_loss_)
 
 
 def test_several_targets_and_pipelines_work():

@@ -128,8 +128,8 @@ class BaseGBMAP(
             A weight of two counts as the same row given twice.
         X_val, y_val : array-like, default=None
             Rows to watch the loss on, and to stop on if ``early_stopping=True``.
-        sample_weight_val : array-like, default=None
-            What each of these rows counts.
+        sample_weight_val : array-like of shape (n_validation_samples,), default=None
+            What each of these rows counts. Weights of classes do not count there.
         checkpoint : str or path-like, default=None
             A file to write after each stage. If it is there already, the fit goes on from it, to the
             same bits as one that was never interrupted; the file of another fit is refused. An

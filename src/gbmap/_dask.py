@@ -94,7 +94,8 @@ def read_table(
     table.n_outputs = telling.shape[1]
     table.targets = table.keep(_targets, [labels], _reader(estimator), name)
     if sample_weight is not None:
-        table.weight = _read_weight(table, sample_weight, X, "sample_weight" + name.removeprefix("y"))
+        weight_name = "sample_weight" if name == "y" else "sample_weight_val"
+        table.weight = _read_weight(table, sample_weight, X, weight_name)
     if classes and name == "y" and estimator.class_weight is not None:
         _weigh_classes(estimator, table, labels)
     return table

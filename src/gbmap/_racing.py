@@ -117,8 +117,6 @@ def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Arr
         _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
     )
     w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
-    if w_test is not None and not w_test.any():
-        w_test = None  # the fold does not count, but wants a loss
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit of all rows says it
         return model.fit(X_train, y_train, w_train, X_val=X_test, y_val=y_test, sample_weight_val=w_test)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -120,9 +121,8 @@ def _read_weight(sample_weight: Any, X: Any) -> Array | None:
     if sample_weight is None:
         return None
     rows = np.empty(X.shape[0]) if is_foreign(X) else X
-    weight: Array = _check_sample_weight(
-        to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True
-    )
+    given = sample_weight if isinstance(sample_weight, Real) else to_numpy(sample_weight)
+    weight: Array = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
     return weight
 
 

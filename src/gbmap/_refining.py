@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.losses import mean_and_error
 from gbmap._core.refinement import MOST_STEPS, Refinement, is_left_open, refine, refined_ensemble
 from gbmap._initial import fit_initial
 from gbmap._log import logger
@@ -46,8 +47,11 @@ def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: 
     limits = np.full(ensemble.n_outputs, MOST_STEPS if is_open else int(estimator.refine))
     watched = problem.watched if is_open else None
     if is_open and watched is None:
-        curves = _curves_of_folds(estimator, data, team)
-        limits = np.array([best_step(each) for each in curves])
+        folds = _folds(estimator, data)
+        curves = _curves_of_folds(estimator, data, folds, team)
+        weight = data.scaled_weight
+        of_fold = np.array([1.0 if weight is None else weight[test].sum() for _, test in folds])
+        limits = np.array([best_step(each, of_fold) for each in curves])
     found: list[Refinement] = []
     for start in _starts(estimator, problem, origin, limits):
         problem.restore(origin)
@@ -92,13 +96,13 @@ def _check_beta(problem: Problem, ensemble: Ensemble) -> None:
         )
 
 
-def best_step(curves: Array) -> int:
+def best_step(curves: Array, weight: Array) -> int:
     """Return where the mean of the folds' curves is lowest, or 0 if that may be chance."""
     if not len(curves):
         return 0
-    best = int(np.argmin(curves.mean(axis=0)))
-    gains = curves[:, 0] - curves[:, best]
-    if len(gains) > 1 and gains.mean() < gains.std(ddof=1) / np.sqrt(len(gains)):
+    best = int(np.argmin(np.average(curves, axis=0, weights=weight)))
+    gain, error = mean_and_error(curves[:, 0] - curves[:, best], weight)
+    if len(curves) > 1 and gain < error * np.sqrt(len(curves) / (len(curves) - 1)):
         return 0
     return best
 
@@ -114,13 +118,12 @@ def _refine_outputs(
         ]
 
 
-def _curves_of_folds(estimator: Any, data: Data, team: ThreadTeam) -> Array:
+def _curves_of_folds(estimator: Any, data: Data, folds: list[tuple[Array, Array]], team: ThreadTeam) -> Array:
     """Return the held-out losses of fits to parts of the rows, refined; see `Refined`."""
-    folds = [_curves_of_fold(estimator, data, *fold, team) for fold in _folds(estimator, data)]
     if not folds:
         return np.empty((data.n_outputs, 0, 1))
-    together = same_length([curve for fold in folds for curve in fold])
-    return together.reshape(len(folds), data.n_outputs, -1).swapaxes(0, 1)
+    curves = [curve for fold in folds for curve in _curves_of_fold(estimator, data, *fold, team)]
+    return same_length(curves).reshape(len(folds), data.n_outputs, -1).swapaxes(0, 1)
 
 
 def _curves_of_fold(estimator: Any, data: Data, train: Array, test: Array, team: ThreadTeam) -> list[Array]:

@@ -92,8 +92,8 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     warm_start : bool, default=False
         Whether a further `fit` adds learners to those there are, with a larger ``n_components``.
     n_jobs : int or None, default=None
-        Threads. None means what ``joblib.parallel_config`` says, else all cores for large data and one
-        for small. The result is the same to the last bit for every number of threads.
+        Threads. None means all cores for large data, or as many as ``joblib.parallel_config`` allows,
+        and one for small. The result is the same to the last bit for every number of threads.
     random_state : int, RandomState instance or None, default=None
         Seeds starts and samples. None draws fresh entropy, never NumPy's global state.
     verbose : int, default=0
@@ -329,8 +329,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     warm_start : bool, default=False
         Whether a further `fit` adds learners to those there are, with a larger ``n_components``.
     n_jobs : int or None, default=None
-        Threads. None means what ``joblib.parallel_config`` says, else all cores for large data and one
-        for small. The result is the same to the last bit for every number of threads.
+        Threads. None means all cores for large data, or as many as ``joblib.parallel_config`` allows,
+        and one for small. The result is the same to the last bit for every number of threads.
     random_state : int, RandomState instance or None, default=None
         Seeds starts and samples. None draws fresh entropy, never NumPy's global state.
     verbose : int, default=0

@@ -122,6 +122,12 @@ class BaseGBMAPCV(
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         cuts = list(self._folds(X, y, seed))
+        if sample_weight is not None:
+            cuts = [(train, test) for train, test in cuts if sample_weight[test].any()]
+            if not cuts:
+                raise ValueError(
+                    "sample_weight must leave weight on held-out rows of a fold, got zeros there."
+                )
         n_learners = len(self.candidates_) * len(cuts) * min(self.n_components, _USUAL_LEARNERS)
         n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
         folds = Folds(X, y, sample_weight, cuts, Parallel(n_jobs=n_jobs, verbose=self.verbose))
@@ -154,7 +160,7 @@ class BaseGBMAPCV(
         refined = folds.mean(losses)
         nth, step = np.unravel_index(int(np.argmin(refined)), refined.shape)
         without = self.cv_losses_[self.best_index_, :, self.n_components_ - 1]
-        if not best_step(np.column_stack([without, losses[nth, :, step]])):
+        if not best_step(np.column_stack([without, losses[nth, :, step]]), folds.weights):
             return 0
         self.best_index_, self.n_components_ = int(tried[nth]), sizes[tried[nth]]
         self.best_loss_ = float(refined[nth, step])
@@ -292,8 +298,8 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
         Whether to take the fewest learners whose mean loss is within one standard error of the lowest,
         instead of the lowest.
     n_jobs : int, default=None
-        Processes for the folds, as in joblib; None is, unless ``joblib.parallel_config`` says otherwise, one
-        for each core where that saves time.
+        Processes for the folds, as in joblib, but None is one for each core where that saves time, or as
+        many as ``joblib.parallel_config`` allows.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
 

@@ -193,11 +193,13 @@ def test_n_jobs_is_taken_at_its_word_for_data_of_any_size(n_jobs):
     assert effective_threads(-1, 1) == joblib.effective_n_jobs(-1)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_configuration_of_joblib_says_what_none_means(n_jobs):
-    with joblib.parallel_config(n_jobs=n_jobs):
-        assert effective_threads(None, 1) == effective_threads(None, 10**9) == n_jobs
+def test_the_configuration_of_joblib_limits_what_none_means():
+    with joblib.parallel_config(n_jobs=1):
+        assert effective_threads(None, 10**9) == 1
         assert effective_threads(2, 1) == 2
+    with joblib.parallel_config(n_jobs=10**6):
+        assert effective_threads(None, 10**9) == available_cores()
+        assert effective_threads(None, 1) == 1
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])

@@ -381,6 +381,14 @@ class Hinge(Loss):
         return value
 
 
+def mean_and_error(values: Array, weight: Array) -> tuple[float, float]:
+    """Return the weighted mean of values, and its standard error."""
+    share = weight / weight.max()  # first, or the sum might overflow
+    share /= share.sum()
+    mean = share @ values
+    return float(mean), float(np.linalg.norm(share * (values - mean)))
+
+
 class RowLosses(NamedTuple):
     """The loss of every row, in memory, with weights and targets."""
 
@@ -404,10 +412,12 @@ class RowLosses(NamedTuple):
 
     def are_below(self, others: RowLosses) -> bool:
         """Return whether the same rows have lower losses here than there, by more than chance."""
-        gains = np.sort((others.values - self.values)[self.weight > 0])
+        counted = np.flatnonzero(self.weight > 0)
+        gains = (others.values - self.values)[counted]
         n_out = int(_TRIMMED * len(gains))
-        kept = gains[n_out : len(gains) - n_out]
-        return bool(kept.mean() > kept.std() / np.sqrt(len(kept)))
+        kept = np.argsort(gains)[n_out : len(gains) - n_out]
+        mean, error = mean_and_error(gains[kept], self.weight[counted[kept]])
+        return mean > error
 
     def _smallest(self, rows: Array, n: int) -> Array:
         return rows if n == len(rows) else rows[np.argpartition(self.values[rows], n)[:n]]

@@ -24,16 +24,17 @@ WORTH_THREADS = 400_000
 def effective_threads(n_jobs: int | None, n_numbers: int) -> int:
     """Return the number of threads for a matrix of `n_numbers` entries.
 
-    None means what ``joblib.parallel_config`` says; where it says nothing, all cores for large data, and one
-    thread for small data. Inside a joblib worker it is one thread: the cores are already taken.
+    None means all cores for large data, or as many as ``joblib.parallel_config`` allows, and one thread for
+    small data or inside a joblib worker, where the cores are already taken.
     """
-    if n_jobs is None:
-        backend, n_jobs = get_active_backend()
-        if (getattr(backend, "nesting_level", 0) or 0) > 0:
-            return 1
     if n_jobs is not None:
         return int(joblib.effective_n_jobs(n_jobs))
-    return available_cores() if n_numbers >= WORTH_THREADS else 1
+    backend, allowed = get_active_backend()
+    inside_worker = (getattr(backend, "nesting_level", 0) or 0) > 0
+    if inside_worker or n_numbers < WORTH_THREADS:
+        return 1
+    cores = available_cores()
+    return cores if allowed is None else min(cores, joblib.effective_n_jobs(allowed))
 
 
 def available_cores() -> int:
