@@ -97,7 +97,8 @@ class BaseGBMAPCV(
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            What a row counts, in the fits and where it is held out.
+            What a row counts, in the fits and where it is held out. A fold is left out if the rows that it
+            holds out have no weight.
 
         Returns
         -------
@@ -119,10 +120,9 @@ class BaseGBMAPCV(
             for beta in self._grid("betas", lowest_is_allowed=False)
             for ridge in self._grid("l2_regularizations", lowest_is_allowed=True)
         ]
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         cuts = list(self._folds(X, y, seed))
         if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             cuts = [(train, test) for train, test in cuts if sample_weight[test].any()]
             if not cuts:
                 raise ValueError(
