@@ -203,6 +203,16 @@ def test_what_cannot_be_fitted_is_named(convert, rows, target, message):
 
 
 @everywhere
+def test_rows_to_watch_must_be_finite(convert):
+    with pytest.raises(ValueError, match=r"X_val, .*: X must be finite"):
+        GBMAPRegressor(1).fit(convert(X), convert(y), X_val=convert(np.where(X > 3, np.nan, X)), y_val=y)
+    for row in range(30):  # some of which are set aside
+        bad = np.where(np.arange(N)[:, None] == row, np.nan, X)
+        with pytest.raises(ValueError, match="X must be finite"):
+            GBMAPRegressor(1, early_stopping=True, random_state=0).fit(convert(bad), convert(y))
+
+
+@everywhere
 def test_rows_to_predict_must_be_finite_and_of_the_same_width(convert, in_memory):
     with pytest.raises(ValueError, match="X must be finite"):
         in_memory.predict(convert(np.full((2, 4), np.inf)))

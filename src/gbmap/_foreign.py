@@ -30,20 +30,15 @@ def moved_to(X: Any, X_val: Any, y_val: Any) -> tuple[Any, Any]:
     return (to_numpy(X_val) if is_foreign(X_val) else X_val), to_numpy(y_val) if is_foreign(y_val) else y_val
 
 
-def validated(X: Any) -> Any:
-    """Return X as a matrix of float32 or float64; whether it is finite, its moments will tell."""
+def validated(X: Any, *, finite: bool) -> Any:
+    """Return X as a matrix of float32 or float64, and refuse what is not finite if that is asked for."""
     xp = namespace(X)
     if len(X.shape) != 2 or 0 in X.shape:
         raise ValueError(f"X must be a matrix of rows and columns, got an array of shape {tuple(X.shape)}.")
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"X must hold real numbers, got {X.dtype}.")
-    return X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, wide(X))
-
-
-def validated_finite(X: Any) -> Any:
-    """Return X like `validated`, and refuse what is not finite."""
-    X = validated(X)
-    if not bool(namespace(X).all(namespace(X).isfinite(X))):
+    X = X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, wide(X))
+    if finite and not bool(xp.all(xp.isfinite(X))):
         raise ValueError("X must be finite, but it contains NaN or infinity; impute or drop those rows.")
     return X
 

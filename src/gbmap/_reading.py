@@ -89,7 +89,12 @@ def read_fit(estimator: Any, given: Given, to_watch: Given, *, resumes: bool) ->
         if sample_weight_val is not None:
             raise ValueError("sample_weight_val must be None without X_val and y_val, whose rows it weighs.")
         return data, None
-    validation = _read_validation_rows(estimator, *to_watch, data.X)
+    try:
+        validation = _read_validation_rows(estimator, *to_watch, data.X)
+    except ValueError as error:  # which speaks of X, y and sample_weight
+        raise ValueError(
+            f"X_val, y_val and sample_weight_val must keep to the rules of X, y and sample_weight: {error}"
+        ) from error
     if validation.n_outputs != data.n_outputs:
         raise ValueError(
             f"y_val must have as many targets as y, {data.n_outputs}, got {validation.n_outputs}."
@@ -137,11 +142,7 @@ def _read_validation_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, be
     X, y = _foreign.moved_to(beside, X, y)
     X, y = _validated(estimator, X, y, reset=False, **_rules_for(X), **estimator._y_rules)
     targets = _foreign.targets_beside(estimator._read_targets(y, "y_val", fitting=False), X)
-    try:
-        weight = _read_weight(sample_weight, X)
-    except ValueError as error:  # scikit-learn calls it sample_weight
-        raise ValueError(f"sample_weight_val must weigh the rows of X_val: {error}") from error
-    return Data(frame_or(X, given), X, y, targets, weight)
+    return Data(frame_or(X, given), X, y, targets, _read_weight(sample_weight, X))
 
 
 def _read_collection(
@@ -198,10 +199,10 @@ def frame_or(X: Any, given: Any) -> Any:
 def _validated(estimator: Any, X: Any, *y: Any, reset: bool, **rules: Any) -> Any:
     """Call scikit-learn's `validate_data`, whose test for infinity adds up numbers of either sign.
 
-    An array of another library stays as it is: only its shape and type are looked at.
+    An array of another library stays as it is: only its shape, its type and its numbers are looked at.
     """
     if is_foreign(X):
-        X = _foreign.validated(X) if y else _foreign.validated_finite(X)
+        X = _foreign.validated(X, finite=rules.get("ensure_all_finite", True))
         validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)
         return (X, _foreign.validated_targets(y[0], X, **estimator._y_rules)) if y else X
     with np.errstate(invalid="ignore"):
