@@ -11,8 +11,6 @@ synth-cos, what the largest columns hold of the target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from benchmarks import methods
@@ -114,15 +112,19 @@ def _measure(table: Table, settings: Settings, name: str, method: Embedding, rep
     if not todo:
         return
     parts = split(name, repeat, TEST_SIZES.get(method.name, TEST_SIZE))
-    try:
-        for found in method.embed(parts, todo, seed=repeat):
-            extra = {"score": _score(parts, found), **found.extra}
-            _keep(table, rows[found.m], parts, Result(found.seconds, peer=found.peer, extra=extra))
-            todo = [m for m in todo if m != found.m]
-    except Exception as error:
-        _give_up(table, [rows[m] for m in todo], failure(error))
-    else:
-        _give_up(table, [rows[m] for m in todo], TOO_FEW)
+    while todo:
+        try:
+            for found in method.embed(parts, todo, seed=repeat):
+                extra = {"score": _score(parts, found), **found.extra}
+                _keep(table, rows[found.m], parts, Result(found.seconds, peer=found.peer, extra=extra))
+                todo = [m for m in todo if m != found.m]
+        except Exception as error:  # the next of the sizes failed; those behind it may not
+            failed, *todo = todo
+            _give_up(table, rows[failed], failure(error))
+        else:
+            for m in todo:
+                _give_up(table, rows[m], TOO_FEW)
+            return
 
 
 def _row(name: str, method: Embedding, m: int, repeat: int) -> Row:
@@ -144,7 +146,7 @@ def _keep(table: Table, row: Row, parts: Split, result: Result) -> None:
     print(progress(row), f"score {result.extra['score']:.3f}", flush=True)
 
 
-def _give_up(table: Table, rows: Sequence[Row], status: str) -> None:
-    for row in rows:
-        table.put(row | {"status": status})
-        print(progress(row | {"status": status}), flush=True)
+def _give_up(table: Table, row: Row, status: str) -> None:
+    row = row | {"status": status}
+    table.put(row)
+    print(progress(row), flush=True)

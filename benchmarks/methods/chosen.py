@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedShuffleSplit
 
 from benchmarks.data import Data, Split, Task
 from benchmarks.methods.base import Coordinates, Settings, timed
 from benchmarks.methods.gbmap import quiet_fit
 from benchmarks.methods.linear import score_of
+from benchmarks.problems import DATA_SEED, SYNTH_COS, task_of
+from benchmarks.splits import load
 
 # What is tried for coordinates of real data: by folds of few rows, by one part of more, which says enough.
 FEW_ROWS, FOLDS = 5_000, 5
+REFINED = {"refine": True, "n_init": 2}
 REAL_GRID = {"betas": (2, 5, 10), "l2_regularizations": (1e-3, 1e-2, 1e-1)}
-# Synthetic data have a choice less, made by rows of their first draw, and one start: rows are many,
-# fits are slow.
-SYNTHETIC: dict[tuple[Task, int], dict[str, Any]] = {
-    ("regression", 16): {"beta": 3, "l2_regularization": 1e-3, "refine_starts": 1},
-    ("regression", 64): {"beta": 4, "l2_regularization": 0.3, "refine_starts": 1},
-    ("classification", 16): {"beta": 2, "l2_regularization": 0.3, "refine_starts": 1},
-    ("classification", 64): {"beta": 3, "l2_regularization": 1.0, "refine_starts": 1},
-}
+# Synthetic data have a choice less, made once for all draws, and one start: rows are many, fits are slow.
+SYNTHETIC_GRID = {"beta": [2, 3, 5], "l2_regularization": [1e-3, 1e-1, 1.0]}
+SYNTHETIC = {"standardize": False, "refine_starts": 1}
 
 
 @dataclass(frozen=True)
@@ -67,10 +66,10 @@ class RefinedFeatures:
         return Coordinates(m, train, test, seconds, extra=choice(model))
 
     def _model(self, m: int, split: Split, seed: int) -> Any:
-        template = {"refine": True, "n_init": 2, "refine_starts": self.n_starts}
         if split.synthetic:
-            settings = template | SYNTHETIC[split.task, m]
-            return estimator(split.task, n_components=m, random_state=seed, standardize=False, **settings)
+            model = estimator(split.task, n_components=m, random_state=seed, **REFINED, **SYNTHETIC)
+            return model.set_params(**_chosen_on_reserve(split.task, m))
+        template = {**REFINED, "refine_starts": self.n_starts}
         folds = FOLDS if len(split.train.y) <= FEW_ROWS else _a_third_held_out(split.task, seed)
         return search(split.task, seed, template, n_components=m, cv=folds, **REAL_GRID)
 
@@ -92,12 +91,24 @@ def search(task: Task, seed: int, template: Mapping[str, Any], **params: Any) ->
 
 
 def choice(model: Any) -> dict[str, float]:
-    """What a fit has chosen."""
-    told = {"size": model.n_components_}
-    if hasattr(model, "best_estimator_"):
-        told |= {"beta": model.beta_, "l2_regularization": model.l2_regularization_}
-    steps = getattr(getattr(model, "best_estimator_", model), "n_refinements_", None)
+    """What a fit has chosen, or was given."""
+    best = getattr(model, "best_estimator_", model)
+    told = {"size": model.n_components_, "beta": best.beta, "l2_regularization": best.l2_regularization}
+    steps = getattr(best, "n_refinements_", None)
     return told if steps is None else told | {"refinements": int(steps.sum())}
+
+
+@cache
+def _chosen_on_reserve(task: Task, m: int) -> dict[str, float]:
+    """beta and lambda of synthetic data by rows of the first draw that belong to no split."""
+    (name,) = (name for name in SYNTH_COS if task_of(name) == task)
+    reserve = load(name).reserve
+    assert reserve is not None
+    model = estimator(task, n_components=m, random_state=DATA_SEED, **REFINED, **SYNTHETIC)
+    held_out = _a_third_held_out(task, DATA_SEED)
+    tried = quiet_fit(GridSearchCV(model, SYNTHETIC_GRID, cv=held_out, refit=False), reserve)
+    found: dict[str, float] = tried.best_params_
+    return found
 
 
 def _a_third_held_out(task: Task, seed: int) -> Any:
