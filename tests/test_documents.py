@@ -18,6 +18,7 @@ import gbmap
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md"])
 GALLERY = sorted((DOCS / "gallery").rglob("plot_*.py"))
 NO_LIBRARY = {"gbmap.cli", "gbmap.demo"}  # programs: the reference has what can be imported with profit
@@ -234,18 +235,38 @@ def defined_in(module):
 
 
 def test_the_times_on_the_page_about_large_data_are_the_measured_ones():
-    measured = rows_by_size(ROOT / "benchmarks" / "RESULTS.md", "## Runtime (Table 3)")
-    shown = rows_by_size(DOCS / "scaling.md", "## What to expect")
-    for size, (ours, pca, recipe) in shown.items():
-        expected = measured[size][0], measured[size][4], measured[size][1]
-        assert (ours, pca, recipe) == pytest.approx(expected, rel=0.3)
+    measured = {row["n x p"]: row for row in table_below(RESULTS, "## Runtime (Table 3)")}
+    for size, *times in rows_below(DOCS / "scaling.md", "## What to expect"):
+        expected = [measured[size][name] for name in ("gbmap", "PCA, full SVD", "recipe, precompiled")]
+        assert figures(times) == pytest.approx(figures(expected), rel=0.3), size
 
 
-def rows_by_size(page, heading):
-    """Return the first table below a heading, whose rows are sizes such as 10^6 x 25; a dash is NaN."""
-    table = page.read_text().split(heading)[1].split("\n\n|")[1].split("\n\n")[0]
-    lines = re.findall(r"^\| (\S+ x \d+) \|(.+)\|$", table, flags=re.MULTILINE)
-    return {size: [float(cell.replace(" - ", "nan")) for cell in cells.split("|")] for size, cells in lines}
+def test_the_times_on_the_page_about_drift_are_the_measured_ones():
+    table = table_below(RESULTS, "## Neighbours in the embedding")
+    measured = {(row["problem"], row["method"]): row for row in table}
+    for directions, size, *times, recall, build in rows_below(DOCS / "drift.md", "## Large data"):
+        problem = f"{directions} directions, {10 ** int(size.removeprefix('10^'))} reference rows"
+        searches = [measured[problem, method] for method in ("kd_tree", "brute", "pynndescent")]
+        expected = [*(search["query, s"] for search in searches), searches[-1]["build, s"]]
+        assert figures([*times, build]) == pytest.approx(figures(expected), rel=0.3), problem
+        assert float(recall) == pytest.approx(float(searches[-1]["recall"]), abs=0.01), problem
+
+
+def rows_below(page, heading):
+    """Return the rows of the first table below a heading."""
+    return [list(row.values()) for row in table_below(page, heading)]
+
+
+def table_below(page, heading):
+    """Return the rows of the first table below a heading, by the titles of its columns."""
+    table = page.read_text().split(f"{heading}\n")[1].split("\n\n|")[1].split("\n\n")[0]
+    titles, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [dict(zip(titles, row)) for row in rows]
+
+
+def figures(cells):
+    """Return the numbers that cells begin with: 0.845 ± 0.017 is 0.845."""
+    return [float(cell.split()[0]) for cell in cells]
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():

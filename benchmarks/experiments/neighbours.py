@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.data import Data
 from benchmarks.environment import usable_cores
 from benchmarks.methods.base import MissingPeerError, Result, peer_versions, timed
-from benchmarks.runner import Settings, base_row, measured, progress
+from benchmarks.runner import Settings, base_row, failure, measured, progress
 from gbmap import GBMAPRegressor
 
 Array = NDArray[Any]
@@ -22,6 +22,7 @@ N_REFERENCE = (10_000, 100_000, 1_000_000)
 N_QUERIES = 1000
 EXACT = ("kd_tree", "ball_tree", "brute")
 APPROXIMATE = "pynndescent"
+METHODS = (*EXACT, APPROXIMATE)
 
 
 def few_directions(X: Array, noise: Array) -> Array:
@@ -49,7 +50,7 @@ def run(settings: Settings) -> None:
             name = f"{kind}, {n} reference rows"
             todo = [
                 method
-                for method in (*EXACT, APPROXIMATE)
+                for method in METHODS
                 if settings.fresh or not table.finished(base_row(name, method, 0, threads))
             ]
             if not todo:
@@ -62,8 +63,8 @@ def run(settings: Settings) -> None:
                 data = Data(reference, np.zeros(n), "regression")
                 try:
                     row |= measured(data, measure(method, reference, queries, truth))
-                except MissingPeerError as error:
-                    row |= {"status": str(error)}
+                except Exception as error:
+                    row |= {"status": failure(error)}
                 table.put(row)
                 print(progress(row), flush=True)
 

@@ -228,8 +228,9 @@ def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
             sum(scores.reaches_paper(name, OURS[0], group.reading, spreads) for name in drifting)
             for spreads in (2, 0)
         )
+        missing = sum(not scores.has(name) for name in group.sets)
         title = f"Table 4, drift AUC, {group.title}, sets with drift"
-        told.append((title, Tally(within, by_mean, len(drifting), 0)))
+        told.append((title, Tally(within, by_mean, len(drifting), missing)))
     return told
 
 
@@ -243,6 +244,7 @@ def _group(scores: Scores, group: Group) -> list[str]:
             ["data set", "cut by", "over", "b / a2", "gbmap, paper", "Euclid, paper", *TITLES.values()],
             [_line(scores, name, group.reading) for name in sets],
         ),
+        *_not_measured(scores, group.sets),
         _without_drift(scores, sets, group.reading),
         table(
             ["indicator", "mean AUC", "above Euclid", "the paper's", "best"],
@@ -256,6 +258,11 @@ def _without_drift(scores: Scores, sets: Sequence[str], reading: str) -> str:
     repeats = ", ".join(f"{name} ({times})" for name, times in still.items()) or "none"
     on_average = ", ".join(name for name in sets if not scores.drifts(name, reading)) or "none"
     return f"Sets without drift by these figures: {on_average}. Repeats without drift: {repeats}."
+
+
+def _not_measured(scores: Scores, sets: Sequence[str]) -> list[str]:
+    missing = [name for name in sets if not scores.has(name)]
+    return [f"Sets for which not every indicator has a row: {', '.join(missing)}."] if missing else []
 
 
 def _line(scores: Scores, name: str, reading: str) -> list[str]:
@@ -297,6 +304,7 @@ def _verdicts(scores: Scores) -> list[list[str]]:
     for group in (REGRESSION, CLASSES, CLASSES_BY_SCORE):
         sets, reading, least = group.sets, group.reading, group.least_above_euclid
         if not all(map(scores.has, sets)):
+            lines.append([group.title, NOTHING, NOTHING, verdicts.OPEN])
             continue
         drifting = [name for name in sets if scores.drifts(name, reading)]
         for method in OURS:

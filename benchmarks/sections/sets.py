@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from benchmarks.markdown import table
+from benchmarks.markdown import NOTHING, table
 from benchmarks.paper import TABLE_1
 from benchmarks.records import OK, Row
 
@@ -20,16 +20,15 @@ HEADER = ["data set", "target", "n", "paper", "p", "paper", "encoded", "as in th
 
 def section(rows: Sequence[Row]) -> str:
     """One line per set, and which differ."""
-    counted = {row["problem"]: row for row in rows if row["status"] == OK}
-    differ = [name for name, row in counted.items() if TABLE_1[name] != _shape(row)]
+    counted = [row for row in rows if row["status"] == OK]
+    differ = [row["problem"] for row in counted if TABLE_1[row["problem"]] != _shape(row)]
     return "\n\n".join(
         [
             "## Data (Table 1)",
             INTRODUCTION,
-            table(HEADER, [_line(name, row) for name, row in counted.items()]),
-            f"Other numbers of columns than the paper's: {', '.join(differ) or 'none'}. autompg has 7 raw "
-            "columns or 9 encoded ones, never 8; california has 8 in scikit-learn and at its source. Whether "
-            "the linear model of these columns gives the paper's figure on the paper's split is told under "
+            table(HEADER, [_line(row) for row in rows]),
+            f"Other numbers of rows or columns than the paper's: {', '.join(differ) or 'none'}. Whether the "
+            "linear model of these columns gives the paper's figure on the paper's split is told under "
             "Regression and classification: where it does, its Table 1, not the data, seems to be off.",
         ]
     )
@@ -39,8 +38,13 @@ def _shape(row: Row) -> tuple[int, int]:
     return int(row["n"]), int(row["p"])
 
 
-def _line(name: str, row: Row) -> list[str]:
-    (n, p), paper, extra = _shape(row), TABLE_1[name], json.loads(row["extra"])
+def _line(row: Row) -> list[str]:
+    """The counts, or why there are none: a set that could not be read is not left out."""
+    name, paper = row["problem"], TABLE_1[row["problem"]]
+    if row["status"] != OK:
+        status = row["status"].partition(":")[0]
+        return [name, status, NOTHING, str(paper[0]), NOTHING, str(paper[1]), NOTHING, NOTHING]
+    (n, p), extra = _shape(row), json.loads(row["extra"])
     target = "number" if extra["task"] == "regression" else "two classes"
     same = "yes" if paper == (n, p) else "no"
     return [name, target, str(n), str(paper[0]), str(p), str(paper[1]), str(extra["encoded"]), same]

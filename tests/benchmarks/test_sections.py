@@ -1,0 +1,95 @@
+"""What sections say about rows that are missing, failed or far apart."""
+
+import json
+import sys
+
+import pytest
+
+from benchmarks.experiments import neighbours as searches
+from benchmarks.experiments.drift import INDICATORS
+from benchmarks.problems import CLASSIFICATION_SETS, REGRESSION_SETS
+from benchmarks.records import COLUMNS, OK, read_rows
+from benchmarks.runner import Settings
+from benchmarks.sections import costs, drift, neighbours, scaling, sets
+
+
+def row(problem, method, status=OK, extra=None, **columns):
+    known = {"problem": problem, "method": method, "repeat": "0", "status": status}
+    return dict.fromkeys(COLUMNS, "") | known | {"extra": json.dumps(extra or {})} | columns
+
+
+def search(method, seconds, build):
+    return row("few", method, extra={"build": build, "recall": 1.0}, seconds=str(seconds))
+
+
+def test_searches_that_are_missing_failed_or_not_measured_are_named():
+    rows = [search("kd_tree", 1.0, 0.5), row("few", "pynndescent", "missing: not installed")]
+    rows.append(row("few", "brute", "failed: MemoryError: no room"))
+    text = neighbours.section(rows)
+    assert "| few | kd_tree | 1.00 | 0.500 | 1.00 |" in text
+    assert "| few | ball_tree | - | - | - |" in text
+    assert "| few | brute | failed | - | - |" in text
+    assert "| few | pynndescent | missing | - | - |" in text
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.5, "- few: 20000"), (2.0, "- few: never")])
+def test_an_approximate_search_pays_once_its_gain_has_paid_for_building(seconds, told):
+    # Half a second saved on every thousand rows, for ten seconds more of building.
+    rows = [search("kd_tree", 1.0, 0.5), search("pynndescent", seconds, 10.5)]
+    assert neighbours.section(rows).endswith(told)
+
+
+def test_a_search_that_crashes_leaves_a_row_as_other_experiments_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(searches, "TARGETS", {"few directions": searches.few_directions})
+    monkeypatch.setattr(searches, "N_REFERENCE", (50,))
+    monkeypatch.setattr(searches, "N_QUERIES", 20)
+    monkeypatch.setattr(searches, "METHODS", ("kd_tree", "none", searches.APPROXIMATE))
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+    searches.run(Settings(results=tmp_path))
+    done, crashed, missing = (found["status"] for found in read_rows(tmp_path / "neighbours.csv"))
+    assert done == OK
+    assert crashed.startswith("failed: ")
+    assert missing == "missing: pynndescent is not installed"
+
+
+def test_a_set_that_could_not_be_read_is_named():
+    rows = [row("abalone", "load", extra={"task": "regression", "encoded": 10}, n="4177", p="8")]
+    rows.append(row("autompg", "load", "failed: FileNotFoundError: no such file"))
+    text = sets.section(rows)
+    assert "| abalone | number | 4177 | 4177 | 8 | 8 | 10 | yes |" in text
+    assert "| autompg | failed | - | 392 | - | 8 | - | - |" in text
+
+
+def test_sets_without_drift_rows_are_counted_and_named():
+    figures = {"auc": 0.9, "share": 0.5, "ratio": 3.0}
+    extra = {"feature": "x", "loss": figures, "score": figures, "false_alarms": 0.05, "alarms": 0.5}
+    known = [*REGRESSION_SETS, *CLASSIFICATION_SETS[1:]]
+    rows = [row(name, method, extra=extra) for name in known for method in INDICATORS]
+    assert [tally.missing for _, tally in drift.summary(rows)] == [0, 1, 1]
+    assert f"not every indicator has a row: {CLASSIFICATION_SETS[0]}." in drift.section(rows)
+
+
+def test_missed_targets_of_speed_are_named_with_their_sizes():
+    times = {"gbmap": 1.0, "pca-full": 0.5, "lol": 2.0, "recipe-precompiled": 7.0, "recipe-user": 30.0}
+    rows = [row("", method, seconds=str(time), n="1000000", p="25") for method, time in times.items()]
+    text = scaling.section(rows)
+    assert "divided by gbmap's median: 7.00 at 10^6 x 25." in text
+    assert "- *every size: PCA with full SVD / gbmap, at least 1*: short at 10^6 x 25. With few" in text
+    assert "recipe as a user meets it / gbmap, at least 20*: short" not in text
+
+
+@pytest.mark.parametrize("trees", [(0.1, 0.4), ()])
+def test_the_picture_of_costs_shows_the_best_point_of_every_method(trees):
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    scores = {"gbmap-8": 0.9} | dict(zip(("xgboost-3", "xgboost-30"), trees))
+    rows = [
+        row("california", method, extra={"score": score, "parameters": 9}, seconds="1")
+        for method, score in scores.items()
+    ]
+    figure = costs.figures(rows)["costs"]
+    for axes in figure.axes:
+        low, top = axes.get_ylim()
+        assert low < max(trees, default=0.9) <= 0.9 < top
+    plt.close(figure)
