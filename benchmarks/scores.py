@@ -86,6 +86,11 @@ class Scores:
         average = self.mean(problem, method)
         return None if average is None else figure <= average + spreads * self.split_spread(problem, method)
 
+    def apart(self, problem: str, method: str, figure: float) -> bool | None:
+        """Whether a figure is further from the mean than two standard deviations of random splits."""
+        average = self.mean(problem, method)
+        return None if average is None else abs(figure - average) > 2.0 * self.split_spread(problem, method)
+
     def tally(self, cells: Mapping[Case, float]) -> Tally:
         """How many figures are reached, within two standard deviations and by the mean alone."""
         known = {case: figure for case, figure in cells.items() if self.mean(*case) is not None}
@@ -101,7 +106,7 @@ class Scores:
         return None if mine is None or theirs is None else mine > theirs
 
     def shortfall(self, problem: str, method: str, figure: float) -> str:
-        """By how much the mean is below a figure, in words."""
+        """The mean beside a figure that it differs from, in words."""
         average = self.mean(problem, method)
         assert average is not None
         return f"{average:.3f} ± {self.spread(problem, method):.3f} against {figure:.3f}"

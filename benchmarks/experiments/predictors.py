@@ -27,6 +27,9 @@ QUICK = ("autompg", "concrete", "diabetes")
 # The quick form has these on its first set alone.
 CHOOSING = ("gbmap-cv", "gbmap-refined")
 QUICK_DRAWS, DRAWS, PAPER_DRAWS = 2, 5, 100
+# A draw on synth-cos takes about a minute of a processor, a last fit up to three: few are made there, and
+# one of XGBoost, whose last fits take longest.
+SYNTH_DRAWS, SYNTH_DRAWS_OF_TREES = 3, 1
 # The folds that judge a draw, of five: fewer where each has rows enough, unless as many draws are asked for
 # as the paper made.
 FEW_ROWS, FOLDS_IF_FEW, FOLDS_IF_MANY = 5_000, 3, 1
@@ -43,17 +46,23 @@ def run(settings: Settings) -> None:
                     _measure(table, settings, name, method, repeat)
 
 
-def budget_of(settings: Settings, n: int) -> Budget:
+def budget_of(settings: Settings, name: str, method: str, n: int) -> Budget:
     """So many draws, and the folds that judge each."""
-    draws = settings.draws or (QUICK_DRAWS if settings.quick else DRAWS)
+    draws = settings.draws or (QUICK_DRAWS if settings.quick else _default_draws(name, method))
     if draws >= PAPER_DRAWS:
         return Budget(draws)
     return Budget(draws, FOLDS_IF_FEW if n <= FEW_ROWS else FOLDS_IF_MANY)
 
 
+def _default_draws(name: str, method: str) -> int:
+    if not is_synthetic(name):
+        return DRAWS
+    return SYNTH_DRAWS_OF_TREES if method == "xgboost" else SYNTH_DRAWS
+
+
 def _measure(table: Table, settings: Settings, name: str, method: Predictor, repeat: int) -> None:
     row = base_row(name, method.name, repeat, THREADS)
-    budget = budget_of(settings, len(load(plain(name)).y))
+    budget = budget_of(settings, name, method.name, len(load(plain(name)).y))
     if not settings.fresh and table.finished(row, draws=budget.draws):
         return
     try:

@@ -11,15 +11,13 @@ from benchmarks.scores import Scores
 from benchmarks.splits import at_paper_split
 
 OURS, LOOSE, LINEAR, TREES = "gbmap", "gbmap-loose", "linear", "xgboost"
-OTHER_HIGGS = "higgs-10k-openml-sample"
 # A difference of means that is worth a word.
 WORTH = 0.01
 
 
 def reasons(scores: Scores, problems: Sequence[str]) -> list[str]:
     """What the rows say about the cells that differ."""
-    told = [_one_split(scores), _budget(scores), *_convergence(scores, problems)]
-    told += [_other_rows(scores), _rotation(scores)]
+    told = [_one_split(scores), _budget(scores), *_convergence(scores, problems), _rotation(scores)]
     points = "\n".join(f"- {one}" for one in told if one)
     return ["What the rows say about the differences:\n\n" + points] if points else []
 
@@ -71,16 +69,6 @@ def _convergence(scores: Scores, problems: Sequence[str]) -> list[str]:
         f"{len(better) + len(worse)} of {len(known)} sets: upwards on {', '.join(better) or 'none'}; "
         f"downwards on {', '.join(worse) or 'none'}."
     ]
-
-
-def _other_rows(scores: Scores) -> str:
-    here, paper = scores.mean(OTHER_HIGGS, LINEAR), TABLE_4_PREDICTORS[OTHER_HIGGS].linear
-    if here is None:
-        return ""
-    return (
-        f"*Other rows.* {OTHER_HIGGS} is another sample than the paper's: its linear model has {here:.3f}, "
-        f"the paper's {paper:.3f}."
-    )
 
 
 def _rotation(scores: Scores) -> str:

@@ -5,18 +5,24 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks import report
 from benchmarks.data import Data
 from benchmarks.directions import largest_shares
 from benchmarks.experiments.features import DIRECTION, DRAWN
+from benchmarks.experiments.predictors import budget_of
 from benchmarks.methods.linear import Linear
+from benchmarks.paper import TABLE_4_PREDICTORS
 from benchmarks.problems import REAL_SETS
-from benchmarks.records import COLUMNS, OK, Table, read_rows
+from benchmarks.records import COLUMNS, OK, RESULTS, Table, read_rows
+from benchmarks.runner import Settings
 from benchmarks.scores import Scores
 from benchmarks.search import Budget, tune
-from benchmarks.sections import costs
+from benchmarks.sections import costs, predictors
 from benchmarks.sections.features_reasons import reasons
 from benchmarks.sections.features_refined import refined_coordinates
+from benchmarks.sections.predictors_peers import as_in_paper, budget, fewer_draws
 from benchmarks.sections.predictors_refined import chosen_and_refined
+from benchmarks.sections.wording import lines_apart, lines_below
 from gbmap.datasets import make_synth_cos
 
 
@@ -92,11 +98,14 @@ def test_a_search_tells_its_time_if_there_was_a_choice(task):
 
 
 def test_the_time_of_the_papers_search_counts_its_draws_folds_and_trees():
-    searched = row("concrete", "xgboost", score=0.9, draws=5, folds=3, search_cpu_seconds=30.0)
+    times = {"search_cpu_seconds": 30.0, "cpu_seconds": 2.0}
+    searched = row("concrete", "xgboost", score=0.9, draws=5, folds=3, **times)
     rows = [searched, row("concrete", "gbmap-cv", score=0.9, cpu_seconds=50.0)]
     text = chosen_and_refined(Scores.of(rows))
     # 30 / (5 * 3) seconds a fit of 2000 trees; 500 fits of 1050.
-    assert line_of(text, "concrete") == "| concrete | 50.0 | - | 525 | 10.5 | - |"
+    assert line_of(text, "concrete") == "| concrete | 50.0 | - | 32.0 | 525 | 10.5 | - |"
+    assert "than chosen on 1 of 1 sets, than refined on 0 of 0 sets" in text[-2]
+    assert "from 1 rows, 1 a set" in text[-1]
     assert "concrete" not in text[-1]
     assert "german-credit" in text[-1]
 
@@ -104,6 +113,67 @@ def test_the_time_of_the_papers_search_counts_its_draws_folds_and_trees():
 def test_rows_from_before_searches_told_their_time_leave_it_missing():
     rows = [row("concrete", "xgboost", score=0.9, draws=5, folds=3), row("concrete", "gbmap-cv", score=0.9)]
     assert "concrete" in chosen_and_refined(Scores.of(rows))[-1]
+
+
+def test_a_full_run_of_predictors_measures_no_committed_row_again():
+    rows = [found for found in read_rows(RESULTS / "predictors.csv") if found["status"] == OK]
+    asked = [budget_of(Settings(), found["problem"], found["method"], int(found["n"])) for found in rows]
+    drawn = [json.loads(found["extra"])["draws"] for found in rows]
+    assert rows
+    assert all(draws >= budget.draws for draws, budget in zip(drawn, asked))
+
+
+@pytest.mark.parametrize(
+    ("ours", "trees", "cell", "told"),
+    [
+        ((5, 5), (5, 5), "5", "on none"),
+        ((3, 3), (1, 1), "3; XGBoost 1", "on p (1 against 3, on 2 of 2 splits)"),
+        ((10, 5), (5, 10), "5 to 10", "on p (5 against 10, on 1 of 2 splits)"),
+    ],
+)
+def test_the_budget_of_both_is_told_and_where_xgboost_had_less(ours, trees, cell, told):
+    found = [row("p", "gbmap", repeat, draws=draws) for repeat, draws in enumerate(ours)]
+    found += [row("p", "xgboost", repeat, draws=draws) for repeat, draws in enumerate(trees)]
+    scores = Scores.of(found)
+    assert budget(scores, "p", "draws") == cell
+    assert fewer_draws(scores, ["p"]) == f"XGBoost had fewer draws than gbmap {told}."
+
+
+def test_sets_are_told_apart_by_whether_their_linear_model_is_the_papers():
+    paper = TABLE_4_PREDICTORS["concrete"]
+    found = [row("concrete@49", "linear", score=paper.linear + 0.0004)]
+    found += [row("abalone@49", "linear", score=TABLE_4_PREDICTORS["abalone"].linear + 0.0006)]
+    found += [row("concrete@49", "gbmap", score=paper.gbmap)]
+    assert as_in_paper(Scores.of(found)) == ["concrete"]
+    tallies = dict(predictors.summary(found))
+    title = "Table 4, gbmap as a predictor, the paper's split, linear model"
+    assert tallies[f"{title} reproduced"] == (1, 1, 1, 0)
+    assert tallies[f"{title} not reproduced"] == (0, 0, 0, len(REAL_SETS) - 1)
+
+
+def test_figures_below_and_apart_are_told_with_the_papers_split_and_a_note():
+    found = [row("a", "m", repeat, score=score) for repeat, score in enumerate((0.1, 0.2, 0.3))]
+    found += [row("a@49", "m", score=0.5)]
+    scores = Scores.of(found)
+    line = "- a, m: 0.200 ± 0.100 against 0.500; not so on the paper's own split: 0.500 (1)"
+    assert lines_below(scores, {("a", "m"): 0.5}) == [f"Below the paper's by more:\n\n{line}."]
+    assert lines_below(scores, {("a", "m"): 0.0}) == []
+    (text,) = lines_apart("peers", scores, {("a", "m"): 0.5, ("b", "m"): 0.5}, {("a", "m"): "a reason"})
+    assert text.startswith("Cells of peers")
+    assert text.endswith(f"above or below: 1 of 1.\n\n{line}; a reason.")
+    (above,) = lines_apart("peers", scores, {("a", "m"): -0.1}, {})
+    assert above.endswith("so too on the paper's own split: 0.500 (1).")
+
+
+def test_a_report_of_few_rows_goes_where_it_is_asked_to(tmp_path):
+    results = tmp_path / "results"
+    Table(results / "predictors.csv").put(
+        row("concrete", "gbmap", score=0.9, draws=2, folds=3, size=5, beta=2) | {"date": "2026-01-01"}
+    )
+    report.main(["--results", str(results), "--output", str(tmp_path / "new" / "RESULTS.md")])
+    text = (tmp_path / "new" / "RESULTS.md").read_text()
+    assert "| concrete | 2 | 3 | 5 | 2 |" in text
+    assert "*scaling: not measured yet.*" in text
 
 
 def test_both_samples_of_higgs_count_as_one_set_that_needs_both():
