@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,9 @@ def report(results: Path) -> str:
     parts = [INTRODUCTION, summary(results)]
     for name, section in SECTIONS.items():
         rows = latest(read_rows(results / f"{name}.csv"))
-        parts += [section(rows), provenance(rows)] if rows else [f"*{name}: not measured yet.*"]
+        parts += (
+            [section(rows), *trouble(rows), provenance(rows)] if rows else [f"*{name}: not measured yet.*"]
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -140,6 +143,15 @@ def draw(results: Path, folder: Path) -> None:
         rows = latest(read_rows(results / f"{name}.csv"))
         for title, figure in figures(rows).items() if rows else ():
             pictures.save(figure, folder / f"{title}.png")
+
+
+def trouble(rows: Sequence[Row]) -> list[str]:
+    """What failed and what was missing, since a section may have no place for it."""
+    found = Counter(
+        f"{row['method']}: {row['status']}" for row in rows if row["status"].startswith(("failed", "missing"))
+    )
+    lines = [f"- {one} ({count} rows)" for one, count in found.items()]
+    return ["Rows without a result:\n\n" + "\n".join(lines)] if lines else []
 
 
 def provenance(rows: Sequence[Row]) -> str:

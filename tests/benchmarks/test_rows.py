@@ -170,9 +170,12 @@ def test_a_report_of_few_rows_goes_where_it_is_asked_to(tmp_path):
     Table(results / "predictors.csv").put(
         row("concrete", "gbmap", score=0.9, draws=2, folds=3, size=5, beta=2) | {"date": "2026-01-01"}
     )
+    failed = row("concrete", "recipe-user") | {"status": "missing: no JAX", "date": "2026-01-01"}
+    Table(results / "sparse.csv").put(failed)
     report.main(["--results", str(results), "--output", str(tmp_path / "new" / "RESULTS.md")])
     text = (tmp_path / "new" / "RESULTS.md").read_text()
     assert "| concrete | 2 | 3 | 5 | 2 |" in text
+    assert "- recipe-user: missing: no JAX (1 rows)" in text
     assert "*scaling: not measured yet.*" in text
 
 
