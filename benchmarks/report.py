@@ -150,7 +150,7 @@ def trouble(rows: Sequence[Row]) -> list[str]:
     found = Counter(
         f"{row['method']}: {row['status']}" for row in rows if row["status"].startswith(("failed", "missing"))
     )
-    lines = [f"- {one} ({count} rows)" for one, count in found.items()]
+    lines = [f"- {one} ({count} times)" for one, count in found.items()]
     return ["Rows without a result:\n\n" + "\n".join(lines)] if lines else []
 
 

@@ -175,7 +175,7 @@ def test_a_report_of_few_rows_goes_where_it_is_asked_to(tmp_path):
     report.main(["--results", str(results), "--output", str(tmp_path / "new" / "RESULTS.md")])
     text = (tmp_path / "new" / "RESULTS.md").read_text()
     assert "| concrete | 2 | 3 | 5 | 2 |" in text
-    assert "- recipe-user: missing: no JAX (1 rows)" in text
+    assert "- recipe-user: missing: no JAX (1 times)" in text
     assert "*scaling: not measured yet.*" in text
 
 
