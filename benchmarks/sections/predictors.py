@@ -37,7 +37,7 @@ rows, of which so many judge as *folds* says: fewer where there are more than {F
 all are judged. *Draws* is the number of other settings tried, by gbmap, and by XGBoost where it is named; the
 paper tried 100 settings in all, 10 for synth-cos. synth-cos is drawn anew for each repeat, and tuned once, on
 6*10^4 further rows that belong to no split; where it is not rotated every cosine is of one column, for which
-the paper has no figures. *m* and *beta* are medians of what was chosen.
+the paper has no figures. *m* and *beta* are medians of what was chosen. Another dash was not measured.
 
 *gbmap, loose* is the same with `tol=1e-3`: a learner ends far from its minimum. gbmap converges; the learners
 behind the paper's figures ended when the gradient was below 1e-3, often after ten iterations. *gbmap, chosen*
