@@ -132,7 +132,7 @@ def keep(table: Table, problem: str, method: str, case: Case, result: Result) ->
 
 def _judge(table: Table, problem: str, names: list[str], repeat: int) -> None:
     case = make_case(problem, repeat)
-    truths = {reading: _truth(case, losses) for reading, losses in _readings(problem, case).items()}
+    truths = {reading: truth(case, losses) for reading, losses in _readings(problem, case).items()}
     for name in names:
         seconds, values = timed(partial(INDICATORS[name], case))
         extra = _alarms(case, values)
@@ -142,11 +142,11 @@ def _judge(table: Table, problem: str, names: list[str], repeat: int) -> None:
     print(f"{problem}  repeat {repeat}, cut by {case.split.feature}: {', '.join(names)}", flush=True)
 
 
-def make_case(problem: str, repeat: int) -> Case:
-    """Split, encode and fit; the repeat's number is the seed of all that is random."""
+def make_case(problem: str, repeat: int, feature: str | None = None) -> Case:
+    """Split, by a feature if one is given, encode and fit; the repeat is the seed of all that is random."""
     name = problem.removesuffix(NOISE)
-    frame, y, task = _load(name)
-    split = find_split(name, repeat)
+    frame, y, task = load(name)
+    split = find_split(name, repeat, feature)
     frame = frame.drop(columns=[split.feature])
     X = np.asarray(_encoder().fit(frame.iloc[split.train]).transform(frame), dtype=np.float64)
     if problem.endswith(NOISE):
@@ -156,14 +156,15 @@ def make_case(problem: str, repeat: int) -> Case:
 
 
 @cache
-def find_split(name: str, repeat: int) -> DriftSplit:
-    """The split by the feature that makes the most drift."""
-    frame, y, task = _load(name)
+def find_split(name: str, repeat: int, feature: str | None = None) -> DriftSplit:
+    """The split by the feature that makes the most drift, or by a given one."""
+    frame, y, task = load(name)
     model = make_pipeline(_encoder(), SEARCH.estimator(task, repeat, THREADS))
-    return drift_split(frame, y, model, random_state=repeat)
+    return drift_split(frame, y, model, feature=feature, random_state=repeat)
 
 
-def _load(name: str) -> tuple[Any, Array, Task]:
+def load(name: str) -> tuple[Any, Array, Task]:
+    """All rows of a set, or those that it is cut to."""
     frame, y = load_paper_dataset(name)
     if name in MOST_ROWS:
         rows = np.random.default_rng(0).permutation(len(frame))[: MOST_ROWS[name]]
@@ -198,7 +199,7 @@ def _logistic_score(data: Data) -> Array:
     return score
 
 
-def _truth(case: Case, losses: Array) -> tuple[Array, dict[str, float]]:
+def truth(case: Case, losses: Array) -> tuple[Array, dict[str, float]]:
     """Which rows are out of distribution; the share of them in b, and the ratio of mean losses b / a2."""
     a2, b = np.split(losses, [len(case.split.test)])
     outside = losses > np.quantile(a2, 1 - TAIL)

