@@ -86,10 +86,12 @@ class Scores:
         average = self.mean(problem, method)
         return None if average is None else figure <= average + spreads * self.split_spread(problem, method)
 
-    def apart(self, problem: str, method: str, figure: float) -> bool | None:
+    def apart(self, problem: str, method: str, figure: float, rounding: float = 0.0) -> bool | None:
         """Whether a figure is further from the mean than two standard deviations of random splits."""
         average = self.mean(problem, method)
-        return None if average is None else abs(figure - average) > 2.0 * self.split_spread(problem, method)
+        if average is None:
+            return None
+        return abs(figure - average) > 2.0 * self.split_spread(problem, method) + rounding
 
     def tally(self, cells: Mapping[Case, float]) -> Tally:
         """How many figures are reached, within two standard deviations and by the mean alone."""

@@ -128,7 +128,7 @@ def _peer(scores: Scores, problems: Sequence[str], method: str, title: str) -> s
             ours, figure = scores.mean(name, label(method, m)), getattr(line, method)
             if ours is not None and figure is not None:
                 known += 1
-                if abs(ours - figure[0]) > 2 * scores.spread(name, label(method, m)) + ROUNDING:
+                if scores.apart(name, label(method, m), figure[0], ROUNDING):
                     sides["above" if ours > figure[0] else "below"].append(f"{name} m = {m}")
     if not any(sides.values()):
         return ""
