@@ -107,6 +107,14 @@ def test_classes_come_back_as_they_went_in(convert, labels):
 
 
 @everywhere
+def test_only_labels_that_hardly_repeat_raise_a_doubt(convert):
+    few = GBMAPClassifier(1, max_iter=5, tol=0.1).fit(convert(X), convert(np.arange(len(X)) % 30))
+    assert len(few.classes_) == 30
+    with pytest.warns(UserWarning, match="could represent a regression problem"):
+        GBMAPClassifier(1, max_iter=5, tol=0.1).fit(convert(X[:60]), convert(np.arange(60) % 40))
+
+
+@everywhere
 def test_names_of_classes_stay_in_memory(convert):
     names = np.array(["low", "middle", "high"])[LABELS]
     model = GBMAPClassifier(1, random_state=0).fit(convert(X), names)

@@ -522,14 +522,13 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         ]()
 
     def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
-        found = y
-        if is_foreign(y):
-            if len(y.shape) != 1:
-                raise ValueError(f"{name} must have one dimension, got an array of shape {tuple(y.shape)}.")
-            found = _distinct(y)
+        if is_foreign(y) and len(y.shape) != 1:
+            raise ValueError(f"{name} must have one dimension, got an array of shape {tuple(y.shape)}.")
+        found = _distinct(y) if is_foreign(y) or y.dtype.kind in "biuf" else y
         _refuse_mixed_labels(found, name)
         if fitting:
-            check_classification_targets(found)
+            # scikit-learn wonders about a y in which most labels occur but once: as many rows as tell that.
+            check_classification_targets(np.resize(found, min(y.shape[0], 3 * len(found))))
             self.classes_ = np.unique(found)
             if len(self.classes_) < 2:
                 raise ValueError(
@@ -582,7 +581,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
 
 
 def _distinct(y: Any) -> Array:
-    """Return the distinct labels of an array of another library, without sorting it if there are two."""
+    """Return the distinct labels of an array of numbers, in memory, the quick way if there are two."""
     xp = namespace(y)
     ends = xp.stack([xp.min(y), xp.max(y)])
     if bool(xp.all((y == ends[0]) | (y == ends[1]))):
