@@ -61,7 +61,8 @@ How far to trust these figures:
 
 # Why a peer's target is missed, where it is.
 REASONS = {
-    "recipe-user": "The recipe here compiles its solver once a fit, not for every sign of every learner.",
+    "recipe-user": "The recipe here compiles its solver once a fit, not for every sign of every learner, and "
+    "with many rows compiling hardly counts: the ratio becomes that of the passes.",
     "pca-full": "With few columns both take a moment. With more a learner takes many passes, which the table "
     "of losses has: the valley that leads to its minimum is flat, the passes are bound by memory, and in a "
     "trial neither the Gauss-Newton matrix nor the full Hessian of a sample made them fewer. Where the "
