@@ -31,11 +31,11 @@ BYTES_PER_ROW, BYTES_AT_LEAST = 55, {"mapped": 400_000_000, "parquet": 600_000_0
 
 
 def run(settings: Settings) -> None:
-    """Measure one fit per repeat of either file at every size that is asked for."""
+    """Measure a fit of every kind of file and size that is asked for: one per repeat, or one if quick."""
     table = settings.table("out_of_core")
     for kind, sizes in SIZES.items():
         for n, p in settings.sizes or (QUICK_SIZES if settings.quick else sizes):
-            for repeat in range(settings.repeats):
+            for repeat in range(1 if settings.quick else settings.repeats):
                 row = base_row(f"{kind}-{n}x{p}", "gbmap", repeat, None)
                 if settings.fresh or not table.finished(row):
                     found = measure(kind, (n, p), BYTES_AT_LEAST[kind] + BYTES_PER_ROW * n, repeat)
