@@ -527,7 +527,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         found = _distinct(y) if is_foreign(y) or y.dtype.kind in "biuf" else y
         _refuse_mixed_labels(found, name)
         if fitting:
-            # scikit-learn wonders about a y in which most labels occur but once: as many rows as tell that.
+            # scikit-learn doubts a y in which most labels occur but once: it sees as many rows as tell that.
             check_classification_targets(np.resize(found, min(y.shape[0], 3 * len(found))))
             self.classes_ = np.unique(found)
             if len(self.classes_) < 2:
