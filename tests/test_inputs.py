@@ -6,7 +6,8 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap.inspection import explain
 
 BOTH = [GBMAPRegressor, GBMAPClassifier]
 
@@ -575,6 +576,53 @@ def test_sparse_rows_give_what_dense_rows_give(cls, dtype, container, form):
     assert isinstance(sparse.transform(matrix), np.ndarray)
     assert sparse.transform(matrix).dtype == dtype
     assert_array_equal(sparse.ensemble_.weights[:, 5], 0)
+
+
+def repeated(counts, form, value=1.0):
+    """Return counts as a matrix that holds as many entries of one value at each place."""
+    rows, columns = np.nonzero(counts)
+    times = counts[rows, columns]
+    rows, columns = np.repeat(rows, times), np.repeat(columns, times)
+    along, other = (rows, columns) if form == "csr" else (columns, rows)
+    order = np.random.default_rng(0).permutation(len(along))
+    order = order[np.argsort(along[order], kind="stable")]  # neither sorted nor side by side
+    pointers = np.searchsorted(along[order], np.arange(counts.shape[form == "csc"] + 1))
+    make = getattr(scipy.sparse, f"{form}_array")
+    return make((np.full(len(order), value), other[order], pointers), shape=counts.shape)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_repeated_sparse_entries_add_up(form):
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(0.7, (300, 4))
+    counts[:, 0] += 1  # ones, as often as the term occurs: constant to whoever does not add them up
+    y = counts[:, 0] - np.maximum(counts[:, 1] - counts[:, 2], 0)
+    matrix, X = repeated(counts, form), counts.astype(float)
+    assert not matrix.has_canonical_format
+    before = [array.copy() for array in (matrix.data, matrix.indices, matrix.indptr)]
+    sparse, dense = (
+        make(GBMAPRegressor).fit(rows, y, X_val=rows, y_val=y)
+        for rows in (matrix, scipy.sparse.csr_array(X))
+    )
+    assert_array_equal(sparse.predict(matrix), dense.predict(X))
+    assert_array_equal(sparse.validation_loss_curve_, dense.validation_loss_curve_)
+    assert_array_equal(sparse.mean_, dense.mean_)
+    assert_allclose(sparse.transform(matrix), dense.transform(X), rtol=1e-12)
+    assert_allclose(explain(sparse, matrix).coefficients, explain(dense, X).coefficients, rtol=1e-12)
+    assert_allclose(
+        DriftDetector(sparse).fit(matrix, y).indicator(matrix),
+        DriftDetector(dense).fit(X, y).indicator(X),
+        atol=1e-9,
+    )
+    for array, was in zip((matrix.data, matrix.indices, matrix.indptr), before):
+        assert_array_equal(array, was)
+
+
+def test_repeated_truth_values_are_one_as_in_an_array():
+    counts = np.random.default_rng(2).poisson(0.7, (100, 3))
+    y, matrix = counts[:, 0] > counts[:, 1], repeated(counts, "csr", value=True)
+    model = make(GBMAPRegressor).fit(matrix, y)
+    assert_array_equal(model.mean_, make(GBMAPRegressor).fit(scipy.sparse.csr_array(counts > 0), y).mean_)
 
 
 def test_sparse_weights_are_repetitions_and_early_stopping_works():

@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
@@ -206,7 +207,18 @@ def _validated(estimator: Any, X: Any, *y: Any, reset: bool, **rules: Any) -> An
         validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)
         return (X, _foreign.validated_targets(y[0], X, **estimator._y_rules)) if y else X
     with np.errstate(invalid="ignore"):
-        return validate_data(estimator, X, *y, reset=reset, **rules)
+        return validate_data(estimator, _summed(X), *y, reset=reset, **rules)
+
+
+def _summed(X: Any) -> Any:
+    """Return sparse rows with one entry a place, the sum of those that were there, as SciPy reads them.
+
+    Of X's own type, whose truth values do not add up to two, and in a copy, since the matrix is the user's.
+    """
+    if scipy.sparse.issparse(X) and X.format in ("csr", "csc") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _rules_for(X: Any) -> dict[str, Any]:
