@@ -601,8 +601,7 @@ def test_repeated_sparse_entries_add_up(form):
     assert not matrix.has_canonical_format
     before = [array.copy() for array in (matrix.data, matrix.indices, matrix.indptr)]
     sparse, dense = (
-        make(GBMAPRegressor).fit(rows, y, X_val=rows, y_val=y)
-        for rows in (matrix, scipy.sparse.csr_array(X))
+        make(GBMAPRegressor).fit(rows, y, X_val=rows, y_val=y) for rows in (matrix, scipy.sparse.csr_array(X))
     )
     assert_array_equal(sparse.predict(matrix), dense.predict(X))
     assert_array_equal(sparse.validation_loss_curve_, dense.validation_loss_curve_)
