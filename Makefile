@@ -8,17 +8,26 @@ SETTINGS := pyproject.toml src/gbmap/__init__.py
 ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
-.PHONY: demo test docs bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
+.PHONY: demo test lint package docs bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
 
-test: $(STAMPS)/test $(STAMPS)/browser
+test: lint $(STAMPS)/browser
+	$(BIN)/pytest --numprocesses 2
+
+lint: $(STAMPS)/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --numprocesses 2
+
+# The distributions, in dist/, as a release publishes them.
+package: $(STAMPS)/package
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 docs: $(STAMPS)/docs
 	$(BIN)/sphinx-build -W --keep-going docs build/docs
@@ -53,6 +62,10 @@ $(STAMPS)/test: $(SETTINGS) | $(STAMPS)/python
 	$(BIN)/pip install --quiet --editable ".[test]"
 	touch $@
 
+$(STAMPS)/package: | $(STAMPS)/python
+	$(BIN)/pip install --quiet "build>=1.2" "twine>=6.1"
+	touch $@
+
 $(STAMPS)/docs: $(SETTINGS) | $(STAMPS)/python
 	$(BIN)/pip install --quiet --editable ".[docs]"
 	touch $@
@@ -79,4 +92,4 @@ $(STAMPS)/bench-ivis: benchmarks/methods/requirements-ivis.txt | $(STAMPS)/pytho
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench-jax .venv-bench-ivis build docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench-jax .venv-bench-ivis build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
