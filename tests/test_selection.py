@@ -1,10 +1,14 @@
 """Parameters chosen by cross-validation: one fit a fold holds every number of learners."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman1
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -104,6 +108,26 @@ def test_processes_give_the_same_choice_to_the_bit(search):
     np.testing.assert_array_equal(GBMAPRegressorCV(**settings).fit(X, y).cv_losses_, search.cv_losses_)
 
 
+# Workers that let go of the shared X late, as on a busy machine.
+THREE_CALLS_WITH_ONE_X = """
+import sys
+import numpy as np
+from gbmap._racing import Folds
+
+def hold(model, size, X, y, weight, cut):
+    sys.held = X
+
+folds = Folds(np.zeros((200_000, 1)), None, None, [(None, None)] * 3, n_jobs=2)
+for _ in range(3):
+    folds.each(hold, np.zeros((2, 3)), [1, 1])
+"""
+
+
+def test_sharing_large_rows_between_processes_prints_nothing():
+    done = subprocess.run([sys.executable, "-c", THREE_CALLS_WITH_ONE_X], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_classes_are_chosen_for_by_their_loss(tmp_path):
     data, target = load_breast_cancer(return_X_y=True, as_frame=True)
     names = np.array(["malignant", "benign"])[target]
@@ -167,6 +191,93 @@ def test_several_targets_and_pipelines_work():
     targets = np.column_stack([y, X[:, 0]])
     search = GBMAPRegressorCV(2, betas=[5.0], l2_regularizations=[0.1], cv=2, random_state=0)
     assert make_pipeline(StandardScaler(), search).fit(X, targets).predict(X).shape == (200, 2)
+
+
+class RecordedGroupKFold(GroupKFold):
+    """Keeps the groups of the rows to fit and of those held out."""
+
+    def __init__(self, n_splits, seen):
+        super().__init__(n_splits)
+        self.seen = seen
+
+    def __deepcopy__(self, memo):
+        return self  # a clone of the search tells the same list
+
+    def split(self, X, y=None, groups=None):
+        for train, test in super().split(X, y, groups):
+            self.seen.append([set(groups[train]), set(groups[test])])
+            yield train, test
+
+
+GROUPS = np.repeat(list("dbacfe"), [40, 20, 50, 30, 35, 25])
+
+
+def group_search(seen, kind=GBMAPRegressorCV):
+    return kind(2, betas=[5.0], l2_regularizations=[0.1], cv=RecordedGroupKFold(3, seen), random_state=0)
+
+
+def assert_apart(seen, n_folds):
+    assert len(seen) == n_folds
+    assert all(fitted and held_out and not fitted & held_out for fitted, held_out in seen)
+
+
+@pytest.mark.parametrize("is_routed", [False, True])
+@pytest.mark.parametrize("kind", [GBMAPRegressorCV, GBMAPClassifierCV])
+def test_folds_share_no_group(kind, is_routed):
+    target = y > np.median(y) if kind is GBMAPClassifierCV else y
+    weight = np.where(np.arange(200) % 2, 1.0, 3.0)
+    with config_context(enable_metadata_routing=is_routed):
+        search = group_search(seen := [], kind).fit(X, target, sample_weight=weight, groups=GROUPS)
+        assert_apart(seen, 3)
+        by_hand = clone(search).set_params(cv=list(GroupKFold(3).split(X, y, GROUPS)))
+        by_hand.fit(X, target, weight)
+        np.testing.assert_array_equal(search.cv_losses_, by_hand.cv_losses_)
+        with pytest.raises(ValueError, match=r"^The 'groups' parameter should not be None\.$"):
+            search.fit(X, target)
+        with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[200, 200, 5\]"):
+            search.fit(X, target, groups=GROUPS[:5])
+
+
+def test_groups_reach_a_search_in_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), group_search(seen := []))
+    pipeline.fit(X, y, gbmapregressorcv__groups=GROUPS)
+    assert_apart(seen, 3)
+
+
+def test_groups_and_weights_are_routed_through_a_pipeline_in_a_cross_validation():
+    weight = np.where(np.arange(200) % 2, 1.0, 3.0)
+    with config_context(enable_metadata_routing=True):
+        search = (
+            group_search(seen := []).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        outer = RecordedGroupKFold(2, seen_outside := [])
+        given = {"groups": GROUPS, "sample_weight": weight}
+        done = cross_validate(
+            make_pipeline(scaler, search), X, y, cv=outer, params=given, return_estimator=True
+        )
+    assert_apart(seen_outside, 2)
+    assert_apart(seen, 6)
+    for k, (fitted, _) in enumerate(seen_outside):
+        assert all(one | other == fitted for one, other in seen[3 * k : 3 * k + 3])
+        rows = np.isin(GROUPS, list(fitted))
+        alone = make_pipeline(StandardScaler(), group_search([])).fit(
+            X[rows],
+            y[rows],
+            gbmapregressorcv__sample_weight=weight[rows],
+            gbmapregressorcv__groups=GROUPS[rows],
+        )
+        np.testing.assert_array_equal(done["estimator"][k].predict(X), alone.predict(X))
+
+
+def test_a_splitter_may_call_its_groups_something_else():
+    with config_context(enable_metadata_routing=True):
+        search = group_search([]).set_params(cv=GroupKFold(3).set_split_request(groups="patients"))
+        assert search.fit(X, y, patients=GROUPS).cv_losses_.shape == (1, 3, 2)
+        with pytest.raises(TypeError, match="unexpected argument"):
+            search.fit(X, y, groups=GROUPS)
+    with pytest.raises(TypeError, match=r"beside X, y, sample_weight and groups, got \['patients'\]; set"):
+        search.fit(X, y, patients=GROUPS)
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
 
 from gbmap._refining import same_length
 
 Array = NDArray[Any]
+# Rows to fit, and rows held out.
+Cut = tuple[Array, Array]
 
 # A fold ends when so many learners in a row have not helped its held-out rows.
 _PATIENCE = 10
@@ -26,13 +28,14 @@ _HALVED_AFTER, _FINAL_AFTER, FINALISTS = 10, 30, 2
 
 @dataclass(frozen=True)
 class Folds:
-    """Rows, how they are cut into folds, and the processes that work on these."""
+    """Rows, how they are cut into folds, and how many processes work on these."""
 
     X: Any
     y: Any
     row_weight: Array | None
-    cuts: list[tuple[Array, Array]]
-    parallel: Parallel
+    cuts: list[Cut]
+    n_jobs: int = 1
+    verbose: int = 0
 
     @property
     def weights(self) -> Array:
@@ -47,7 +50,10 @@ class Folds:
 
     def each(self, function: Callable[..., Any], models: Array, sizes: Sequence[int]) -> Array:
         """Call a function with models, by candidate and fold; each candidate has a size."""
-        answers = self.parallel(
+        # A new one for each call: called again, it counts the users of a large X, which it shares through a
+        # file, one too low, and joblib's resource tracker prints a KeyError for the last of them.
+        parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+        answers = parallel(
             delayed(function)(model, size, self.X, self.y, self.row_weight, cut)
             for of_candidate, size in zip(models, sizes, strict=True)
             for model, cut in zip(of_candidate, self.cuts, strict=True)
@@ -85,9 +91,7 @@ def heats(n_candidates: int, n_components: int) -> list[tuple[int, int]]:
     return list(zip(ends, (n_candidates, -(-n_candidates // 2), FINALISTS)))
 
 
-def _grow(
-    model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]
-) -> Any:
+def _grow(model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: Cut) -> Any:
     """Return a fold's model with more learners, unless they have not helped its held-out rows for a while."""
     if model._trimmed_curve is None:
         model._trimmed_curve = []
@@ -97,9 +101,7 @@ def _grow(
     return _fitted_to(model, X, y, weight, fold)
 
 
-def refined_losses(
-    model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]
-) -> Array:
+def refined_losses(model: Any, n_components: int, X: Any, y: Any, weight: Array | None, fold: Cut) -> Array:
     """Return the held-out losses as the first learners of a fold's model are refined."""
     kept = min(n_components, model.n_components_)
     model.ensemble_ = model.ensemble_[: kept * model.ensemble_.n_outputs]
@@ -111,7 +113,7 @@ def refined_losses(
     return mean
 
 
-def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: tuple[Array, Array]) -> Any:
+def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> Any:
     train, test = fold
     X_train, y_train, X_test, y_test = (
         _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)

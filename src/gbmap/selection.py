@@ -7,8 +7,8 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -19,12 +19,13 @@ from sklearn.base import (
 )
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
 
 from gbmap._base import BaseGBMAP, _seed
 from gbmap._core.refinement import is_left_open
-from gbmap._racing import FINALISTS, Folds, race, refined_losses
+from gbmap._racing import FINALISTS, Cut, Folds, race, refined_losses
 from gbmap._refining import best_step, same_length
 from gbmap._rows.threads import effective_threads
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -60,6 +61,8 @@ class BaseGBMAPCV(
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+    # Groups are the splitter's to ask for, not the search's.
+    __metadata_request__fit = {"groups": UNUSED}
     _kind: type[BaseGBMAP]
     cv_losses_: Array
     best_index_: int
@@ -89,7 +92,7 @@ class BaseGBMAPCV(
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Choose by cross-validation, and fit all rows with what was chosen.
 
         Parameters
@@ -99,6 +102,12 @@ class BaseGBMAPCV(
         sample_weight : array-like of shape (n_samples,), default=None
             What a row counts, in the fits and where it is held out. A fold is left out if the rows that it
             holds out have no weight.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, for a ``cv`` that keeps them together, such as
+            `sklearn.model_selection.GroupKFold`.
+        **params : dict
+            What else ``cv`` asks for by its ``set_split_request``, if scikit-learn's
+            ``enable_metadata_routing`` is set.
 
         Returns
         -------
@@ -107,7 +116,7 @@ class BaseGBMAPCV(
         self._validate_params()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X, y = indexable(X, y)
+        X, y, groups = indexable(X, y, groups)
         if _num_samples(X) < 2:
             raise ValueError(f"X must have at least 2 rows for folds, got n_samples={_num_samples(X)}.")
         seed = _seed(self.random_state) % 2**32
@@ -120,17 +129,12 @@ class BaseGBMAPCV(
             for beta in self._grid("betas", lowest_is_allowed=False)
             for ridge in self._grid("l2_regularizations", lowest_is_allowed=True)
         ]
-        cuts = list(self._folds(X, y, seed))
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            cuts = [(train, test) for train, test in cuts if sample_weight[test].any()]
-            if not cuts:
-                raise ValueError(
-                    "sample_weight must leave weight on held-out rows of a fold, got zeros there."
-                )
+        cuts = self._cuts(X, y, sample_weight, seed, self._routed(sample_weight, groups, params))
         n_learners = len(self.candidates_) * len(cuts) * min(self.n_components, _USUAL_LEARNERS)
         n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
-        folds = Folds(X, y, sample_weight, cuts, Parallel(n_jobs=n_jobs, verbose=self.verbose))
+        folds = Folds(X, y, sample_weight, cuts, n_jobs, self.verbose)
         boosted = clone(template).set_params(refine=False, warm_start=True)
         models = np.array(
             [[clone(boosted).set_params(**each) for _ in cuts] for each in self.candidates_], dtype=object
@@ -186,11 +190,44 @@ class BaseGBMAPCV(
                 raise ValueError(f"{name} must hold {rule} finite numbers, got {value!r}.")
         return values
 
-    def _folds(self, X: Any, y: Any, seed: int) -> Any:
-        folds = check_cv(self.cv, y, classifier=self._kind is GBMAPClassifier)
+    def _cuts(self, X: Any, y: Any, weight: Array | None, seed: int, routed: dict[str, Any]) -> list[Cut]:
+        splitter = check_cv(self.cv, y, classifier=self._kind is GBMAPClassifier)
         if isinstance(self.cv, Integral):  # rows may come sorted
-            folds = type(folds)(self.cv, shuffle=True, random_state=seed)
-        return folds.split(X, y)
+            splitter = type(splitter)(self.cv, shuffle=True, random_state=seed)
+        cuts = list(splitter.split(X, y, **routed))
+        if weight is not None:
+            cuts = [(train, test) for train, test in cuts if weight[test].any()]
+            if not cuts:
+                raise ValueError(
+                    "sample_weight must leave weight on held-out rows of a fold, got zeros there."
+                )
+        return cuts
+
+    def _routed(self, sample_weight: Any, groups: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what the splitter gets beside X and y."""
+        if groups is not None:
+            params = {"groups": groups, **params}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return dict(routed["splitter"]["split"])
+        unknown = params.keys() - {"groups"}
+        if unknown:
+            raise TypeError(
+                f"fit must get no parameters beside X, y, sample_weight and groups, got {sorted(unknown)}; "
+                "set scikit-learn's enable_metadata_routing to pass others to cv."
+            )
+        return params
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what is asked for by the search itself, a weight, and by its ``cv``, such as groups.
+
+        Returns
+        -------
+        routing : sklearn.utils.metadata_routing.MetadataRouter
+        """
+        to_splitter = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(splitter=self.cv, method_mapping=to_splitter)
 
     def _choose(self, folds: Folds) -> None:
         """Set which candidate and how many learners: the lowest mean loss, or the simplest model near it."""
@@ -293,7 +330,8 @@ class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
         best models of the best two pairs are refined in every fold too, and ``refine`` of the chosen one
         is the number of iterations that was best. A number is passed on to the chosen one.
     cv : int, splitter or iterable, default=5
-        A number of folds, which are drawn at random; or as in scikit-learn.
+        A number of folds, which are drawn at random; or as in scikit-learn. A splitter by groups gets
+        those that `fit` was given.
     one_standard_error : bool, default=False
         Whether to take the fewest learners whose mean loss is within one standard error of the lowest,
         instead of the lowest.
