@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import gbmap
-from gbmap._files import container
+from gbmap._files import container, replacing
 from gbmap._files.codec import NotStorableError, Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
 
@@ -213,7 +213,7 @@ def test_a_fault_while_writing_leaves_the_old_file_and_no_other(tmp_path, monkey
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr(container.os, call, fail)
+    monkeypatch.setattr(replacing.os, call, fail)
     with pytest.raises(type(error)) as caught:
         write(tmp_path / "m", small(2))
     if isinstance(error, OSError):
@@ -227,7 +227,7 @@ def test_a_folder_that_cannot_be_synchronised_is_no_fault(tmp_path, monkeypatch)
     def fail(folder):
         raise OSError(errno.EINVAL, "Invalid argument")
 
-    monkeypatch.setattr(container, "_sync_folder", fail)
+    monkeypatch.setattr(replacing, "_sync_folder", fail)
     write(tmp_path / "m", small(1))
     assert content_of(tmp_path / "m") == 1
 

@@ -1,1 +1,1 @@
-"""Model files: what the bytes mean. Nothing here knows an estimator."""
+"""Files, written whole or not at all, and what the bytes of model files mean. Knows no estimator."""

@@ -19,19 +19,16 @@ import hashlib
 import json
 import math
 import os
-import secrets
-import shutil
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._files.codec import FAULTS, describe
+from gbmap._files.replacing import replacing
 
 Array = NDArray[Any]
 
@@ -79,27 +76,8 @@ class Container:
 
 def write(path: str | os.PathLike[str], container: Container) -> None:
     """Write a file at once or not at all: a crash leaves what was there before."""
-    target = Path(os.path.realpath(path))  # a link stays one
-    if target.exists() and not target.is_file():  # a device or a pipe, which is not to be replaced
-        with open(target, "wb") as file:
-            _write_with_checksum(file, container)
-        return
-    temporary = target.with_name(f".gbmap-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            _write_with_checksum(file, container)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)  # what was private stays private
-        os.replace(temporary, target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):  # about the file that the user named, not the temporary one
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-        raise
-    with suppress(OSError):  # the file is in its place, whether or not the folder can be synchronised
-        _sync_folder(target.parent)
+    with replacing(path) as file:
+        _write_with_checksum(file, container)
 
 
 def _write_with_checksum(file: Any, container: Container) -> None:
@@ -128,17 +106,6 @@ def _pieces(container: Container) -> Iterator[Any]:
 
 def _little_endian(array: Array) -> Array:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let the new name survive a loss of power, where folders can be opened for that."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read(path: str | os.PathLike[str]) -> Container:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from gbmap.cli._files import replacing
+from gbmap._files.replacing import replacing
 from gbmap.cli._models import example_rows, load_model
 from gbmap.cli._options import Json, Model, Quiet, check_output
 from gbmap.cli._screen import Page, Screen
@@ -63,8 +63,8 @@ def _write_sql(model: Any, out: Path, table: str, dialect: str, outputs: list[st
     from gbmap.sql import to_sql
 
     statement = to_sql(model.pipeline_, table, outputs=outputs, dialect=dialect)
-    with replacing(out) as path:
-        path.write_text(statement + ";\n", encoding="utf-8")
+    with replacing(out) as file:
+        file.write(f"{statement};\n".encode())
     return [str(name) for name in model.pipeline_.feature_names_in_]
 
 
@@ -73,8 +73,8 @@ def _write_onnx(model: Any, out: Path, outputs: list[str] | None) -> list[str]:
     from gbmap.onnx import to_onnx
 
     graph = to_onnx(_without_missing_texts(model.pipeline_), example_rows(model), outputs=outputs)
-    with replacing(out) as path:
-        path.write_bytes(graph.SerializeToString())
+    with replacing(out) as file:
+        file.write(graph.SerializeToString())
     return [each.name for each in graph.graph.input]
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from gbmap.cli._errors import UsageError
-from gbmap.cli._files import replacing
 from gbmap.cli._models import frames_of, open_data, targets_of
 from gbmap.cli._options import (
     L2,
@@ -102,11 +101,9 @@ def report(
             title=title or f"{target}, predicted from {data.name}",
             max_rows=max_rows,
         )
-        with replacing(out) as path:
-            page.to_html(path)
+        page.to_html(out)
         if json_out is not None:
-            with replacing(json_out) as path:
-                page.to_json(path)
+            page.to_json(json_out)
     drift = None if new is None else page.to_dict()["drift"]["verdict"]
     document = {"page": str(out), **of_schema(model.schema_), "scores": model.scores_, "drift": drift}
     screen.result(document, _show)

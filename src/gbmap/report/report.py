@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gbmap._files.replacing import replacing
 from gbmap._rows.threads import single_threaded_blas
 from gbmap.report._material import Material, Rows, gather
 from gbmap.report._plain import plain
@@ -71,6 +71,7 @@ class Report:
         Parameters
         ----------
         path : str or path-like, default=None
+            The file is there whole or not at all.
 
         Returns
         -------
@@ -78,7 +79,7 @@ class Report:
         """
         text = self._json()
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            _write(path, text)
         return text
 
     def to_html(self, path: Any = None) -> str:
@@ -87,6 +88,7 @@ class Report:
         Parameters
         ----------
         path : str or path-like, default=None
+            The file is there whole or not at all.
 
         Returns
         -------
@@ -94,7 +96,7 @@ class Report:
         """
         page = render(self.contents, self._json())
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            _write(path, page)
         return page
 
     def _repr_html_(self) -> str:
@@ -174,6 +176,11 @@ def make_report(
     with single_threaded_blas():
         material = gather(model, _tables(X, y, X_test, y_test, X_new, y_new), _name_of(y), int(max_rows), rng)
         return Report(plain(_contents(material, detector, title, rng)))
+
+
+def _write(path: Any, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def _contents(

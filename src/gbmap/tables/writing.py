@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import secrets
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from gbmap._files.replacing import replacing
 from gbmap.tables._packages import require
 from gbmap.tables.errors import TableError
 
@@ -58,10 +57,8 @@ def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> i
     write = _writer(path.name.lower())
     try:
         frames = _at_least_one(frames, destination)
-        if path.exists() and not path.is_file():  # a device or a pipe, which is not to be replaced
-            with open(path, "wb") as file:
-                return write(file, frames)
-        return _write_beside(Path(os.path.realpath(path)), frames, write)  # a link stays one
+        with replacing(path) as file:
+            return write(file, frames)
     except OSError as error:
         raise TableError(f"{destination} cannot be written: {error.strerror or error}.") from error
 
@@ -73,19 +70,6 @@ def _at_least_one(frames: Iterable[Any], destination: Any) -> Iterable[Any]:
     if first is None:
         raise TableError(f"there are no rows to write to {destination}.")
     return chain([first], frames)
-
-
-def _write_beside(target: Path, frames: Iterable[Any], write: Callable[[Any, Iterable[Any]], int]) -> int:
-    temporary = target.with_name(f".gbmap-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            n_rows = write(file, frames)
-        if target.exists():
-            shutil.copymode(target, temporary)  # what was private stays private
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return n_rows
 
 
 def _writer(name: str) -> Callable[[Any, Iterable[Any]], int]:
