@@ -12,6 +12,9 @@ Array = NDArray[Any]
 
 JAX = ("jax", "jaxlib")
 _BY_COMPAT = ("cupy", "torch")  # whose functions array-api-compat brings to the array API
+# The most for which all of OpenBLAS's kernels treat a row alike wherever it lies (except those of float32 for
+# Sandy Bridge). Twice as many would save a tenth of the time of a prediction.
+_ROWS_AT_A_TIME = 8
 
 
 def is_foreign(array: Any) -> bool:
@@ -66,6 +69,28 @@ def product(first: Any, second: Any) -> Any:
     if library_of(first) in JAX:
         return namespace(first).matmul(first, second, precision="highest")
     return first @ second
+
+
+def product_by_rows(rows: Any, matrix: Any) -> Any:
+    """Return a product whose rows do not depend on how many there are: not in the last bit either.
+
+    BLAS adds up in another order for other shapes, so dense rows of NumPy's are given to it some at a time,
+    the last ones with zeros below them. Sparse rows are added up one by one anyway. Arrays of other libraries
+    are left to those.
+    """
+    if not isinstance(rows, np.ndarray):
+        return product(rows, matrix)
+    n, p = rows.shape
+    whole = n - n % _ROWS_AT_A_TIME
+    out = np.empty((n, matrix.shape[1]), rows.dtype)
+    if whole:
+        blocks = rows[:whole].reshape(-1, _ROWS_AT_A_TIME, p)
+        np.matmul(blocks, matrix, out=out[:whole].reshape(len(blocks), _ROWS_AT_A_TIME, -1))
+    if whole < n:
+        last = np.zeros((_ROWS_AT_A_TIME, p), rows.dtype)
+        last[: n - whole] = rows[whole:]
+        out[whole:] = (last @ matrix)[: n - whole]
+    return out
 
 
 def beside(array: Array, other: Any, dtype: Any = None) -> Any:

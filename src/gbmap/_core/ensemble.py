@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.activation import secant, sigmoid, softplus
-from gbmap._core.arrays import beside, namespace, product, wide
+from gbmap._core.arrays import beside, namespace, product_by_rows, wide
 from gbmap._core.units import Units
 
 Array = NDArray[Any]
@@ -129,7 +129,8 @@ class Ensemble:
     def project(self, X: Any) -> Array:
         """Return w_j . x + c_j, of shape (n, M), in float64.
 
-        The product runs in X's type; a sparse X is never centred, so it stays sparse.
+        The product runs in X's type; a sparse X is never centred, so it stays sparse. What a row gets does
+        not depend on the rows beside it.
         """
         xp, dtype = namespace(X), X.dtype
         if dtype == xp.float32 and not self._fits_float32():
@@ -140,7 +141,7 @@ class Ensemble:
         if self.center.any() and not scipy.sparse.issparse(X):
             X = X - beside(self.center, X, dtype)
             offsets = offsets + self.weights @ self.center
-        z: Array = xp.astype(product(X, weights), wide(X)) + beside(offsets, X, wide(X))
+        z: Array = xp.astype(product_by_rows(X, weights), wide(X)) + beside(offsets, X, wide(X))
         return z
 
     def _fits_float32(self) -> bool:
