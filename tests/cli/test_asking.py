@@ -237,7 +237,7 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(run, folder, tmp
     def fail(source, target):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gbmap.cli._files.os.replace", fail)
+    monkeypatch.setattr("gbmap._files.replacing.os.replace", fail)
     ended = run("export", folder / "price.gbmap", "--to", to, "-o", tmp_path / "old")
     assert ended.code == 3
     assert ended.err == f"gbmap: {tmp_path / 'old'}: no space left on device.\n"
