@@ -1,10 +1,12 @@
 """Tables as people have them, and the program run on them."""
 
 import io
+import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,6 +51,45 @@ def houses(n, seed, **changes):
     return frame
 
 
+def orders(n, seed):
+    """Return a table as shops have them: identifiers, many categories, dates, holes, names in any writing."""
+    rng = np.random.default_rng(seed)
+    often = 1 / np.arange(1, 61)  # a few cities are frequent, most are rare
+    frame = pd.DataFrame(
+        {
+            "id": 2**60 + 977 * rng.permutation(n),
+            'order "no."': [f"№ {seed}-{i:04d}" for i in range(n)],
+            "päron, kg": rng.gamma(3, 2, n).round(2),
+            "customer's age": rng.integers(18, 90, n).astype(float),
+            "city": rng.choice([f"Stad {i}'s «hamn»" for i in range(60)], n, p=often / often.sum()),
+            "seller": rng.choice([f"säljare {i}" for i in range(25)], n),
+            "product": rng.choice([f'{i}" pipe' for i in range(1, 26)], n),
+            "colour": rng.choice(["red", "blå", "緑", "жёлтый", "a, b"], n),
+            "member": rng.choice([True, False], n).astype(object),
+            "ordered": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, n), "D"),
+            "logged at": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 60_000_000, n), "s"),
+            "mixed": np.where(rng.random(n) < 0.5, rng.integers(0, 3, n).astype(str), "other"),
+            "note": [f"please ring {i} times" for i in rng.permutation(10 * n)[:n]],
+            "country": "SE",
+            "unused": np.nan,
+        }
+    )
+    worth = (
+        3 * (frame["päron, kg"] - 5).abs()
+        + 4 * (frame["colour"] == "緑")
+        + 5 * (frame["city"] == "Stad 0's «hamn»")
+        + 3 * (frame["product"] == '3" pipe')
+        + 2 * frame["member"].astype(float)
+        + rng.normal(0, 0.5, n)
+    )
+    frame["paid"] = worth.round(2)
+    frame["kept?"] = np.where(worth > 10, "yes, it's kept", 'no: "back"')
+    frame["grade"] = pd.cut(worth, [-np.inf, 4, 7, 10, 13, 17, np.inf], labels=list("ABCDEF")).astype(str)
+    for name in ("päron, kg", "customer's age", "city", "colour", "member", "ordered"):
+        frame.loc[rng.random(n) < 0.08, name] = None
+    return frame
+
+
 @pytest.fixture
 def run(capsys, monkeypatch):
     """Return a function that runs the program in this process."""
@@ -75,6 +116,56 @@ def start():
     return start
 
 
+def quietly(*arguments):
+    """Run the program where there is no test to catch what it prints, and return that."""
+    out, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        assert main([str(each) for each in arguments]) == 0
+        return sys.stdout.getvalue()
+    finally:
+        sys.stdout = out
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Models of one target of a shop's orders, and the tables: those of the fit, and later ones."""
+
+    folder: Path
+    target: str
+    is_sparse: bool
+    options: tuple
+    fitted: dict  # what the fit printed
+
+    @property
+    def later(self):
+        return pd.read_csv(self.folder / "later.csv", dtype=str, keep_default_na=False, na_values=[""])
+
+
+SHOPS = {
+    "numbers": ("paid", True),
+    "two classes": ("kept?", True),
+    "many classes": ("grade", True),
+    "dense": ("kept?", False),
+}
+
+
+@pytest.fixture(scope="session", params=SHOPS, ids=str)
+def shop(request, tmp_path_factory):
+    """A shop with two models of a target, whose categories are encoded sparsely or densely."""
+    target, is_sparse = SHOPS[request.param]
+    folder = tmp_path_factory.mktemp("shop")
+    orders(400, 0).to_csv(folder / "orders.csv", index=False)
+    orders(150, 1).to_csv(folder / "later.csv", index=False)
+    left_out = [name for name in ("paid", "kept?", "grade") if name != target]
+    left_out += [] if is_sparse else ["city", "seller"]
+    options = [word for name in left_out for word in ("--drop", name)]
+    options += ["-t", target, "--beta", 5, "--l2", 3, "-q"]
+    given = ["fit", folder / "orders.csv", *options, "--json"]
+    fitted = json.loads(quietly(*given, "-m", 3, "-o", folder / "model.gbmap"))
+    quietly(*given, "-m", 2, "--seed", 1, "-o", folder / "other.gbmap")
+    return Shop(folder, target, is_sparse, tuple(options), fitted)
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """A folder with tables of houses, and models of their prices and classes."""
@@ -87,9 +178,5 @@ def folder(tmp_path_factory):
     for model, target, other in (("price", "price", "class"), ("class", "class", "price")):
         options = ["--drop", other, "--components", "6", "--quiet", "--json"]
         given = ["fit", folder / "houses.csv", "-t", target, "-o", folder / f"{model}.gbmap", *options]
-        out, sys.stdout = sys.stdout, io.StringIO()
-        try:
-            assert main([str(each) for each in given]) == 0
-        finally:
-            sys.stdout = out
+        quietly(*given)
     return folder

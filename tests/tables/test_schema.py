@@ -172,6 +172,8 @@ DROPPED = {
     ),
     "addresses": ([f"10.1.20.{k}" for k in range(N)], "an identifier"),
     "a running number": (rng.permutation(N) - 50, "a running number, from -50 to 149"),
+    "long codes": ([2**60 + 977 * k for k in range(N)], "an identifier: whole numbers of 16 digits or more"),
+    "long codes as text": ([str(10**18 + 977 * k) for k in range(N)], "an identifier: whole numbers"),
     "lists": ([[1, 2]] * N, "values of type list<.*> are neither numbers, text nor dates"),
     "spans of time": (pd.to_timedelta(np.arange(N), unit="h"), "values of type duration"),
 }
@@ -192,6 +194,8 @@ def test_columns_of_no_use_are_dropped_with_a_reason(values, reason):
         np.arange(N) / 2,
         range(0, 2 * N, 2),
         [0, 0, 3, 3, *range(4, N)],  # the same sum as 0, 1, 2, 3
+        [10**18 + k // 2 for k in range(N)],  # long, but they repeat
+        [1e18 * (k + 0.5) for k in range(N)],  # large measures
     ],
 )
 def test_other_whole_numbers_are_kept(values):

@@ -42,7 +42,7 @@ def _over_the_average(pipeline: Any, features: Any) -> Any:
     subject = Subject.of(pipeline)
     inputs = subject.read(features)
     shares = attributions(subject.model, inputs, subject.model.mean_)
-    values = shares.values.reshape(len(inputs), inputs.shape[1], -1)
+    values = shares.values.reshape(*inputs.shape, -1)
     return rows_frame(
         squeeze(subject.columns.collect(np.asarray(values))),
         subject.feature_names,

@@ -150,6 +150,12 @@ class Watch:
         squares = n * low * low + low * n * (n - 1) + (n - 1) * n * (2 * n - 1) // 6
         return bool((self._sums == np.array([total % 2**64, squares % 2**64], dtype=np.uint64)).all())
 
+    @property
+    def _is_long_code(self) -> bool:
+        """Whether the values are whole numbers too long for floats, each once: nobody measures such."""
+        is_long = max(abs(self.lowest), abs(self.highest)) >= 2**53 and max(self.levels.values()) == 1
+        return is_long and all(re.fullmatch(r"[+-]?\d+", level) for level in self.levels)
+
     def column(self) -> Column:
         """Return what the column is, for a model."""
         if self.odd_type:
@@ -179,6 +185,8 @@ class Watch:
     def _number(self) -> Column:
         if self.is_running_number:
             return self._dropped(f"a running number, from {self.lowest:.0f} to {self.highest:.0f}")
+        if self._is_long_code:
+            return self._dropped("an identifier: whole numbers of 16 digits or more that differ in every row")
         return Column(self.name, "number", "all of its values are numbers", self.n_missing)
 
     def _date(self) -> Column:

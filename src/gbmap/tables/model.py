@@ -96,9 +96,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     -----
     What a column is follows from all of its values: numbers (true and false count as 1 and 0, and whole
     numbers stay numbers however few there are), ISO dates and times, or else text, which is a category. If
-    at least 99 %, but not all, are numbers (or dates), the first other value is an error; so is an
-    infinite number. Columns that are constant, empty, a running number, or text that hardly repeats are
-    dropped, and ``schema_`` says why. Text that is empty or says NA, N/A, NaN, null, None or ? is missing.
+    at least 99 %, but not all, are numbers (or dates), the first other value is an error; so is an infinite
+    number. Columns that are constant, empty, a running number, whole numbers of 16 digits or more that
+    never repeat, or text that hardly repeats are dropped, and ``schema_`` says why. Text that is empty or
+    says NA, N/A, NaN, null, None or ? is missing.
 
     Numbers that are missing are filled with the median, and marked. A category becomes an input for each
     of its most frequent values: at most 30, each in 10 rows (fewer in tables of less than 500). Rare and
