@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor, GBMAPRegressorCV
+from gbmap._refining import best_step
 from gbmap.losses import Loss
 
 
@@ -286,6 +287,22 @@ def test_few_validation_rows_do_not_refine_by_chance():
         )
         lost.append(plain.score(X[120:], y[120:]) - refined.score(X[120:], y[120:]))
     assert np.mean(lost) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("gains", "weight", "step"),
+    [
+        ([2.1, 0.1], [1, 1], 1),  # a mean of 1.1 with a standard error of 1
+        ([1.9, -0.1], [1, 1], 0),  # 0.9
+        ([2.1, 0.1], [1, 3], 0),  # the mean is 0.6
+        ([0.1], [1], 1),  # one fold tells no error
+        ([-0.1], [1], 0),
+        ([], [], 0),
+    ],
+)
+def test_folds_refine_if_they_gain_more_than_a_standard_error(gains, weight, step):
+    curves = np.array([[5.0, 5.0 - gain] for gain in gains]).reshape(-1, 2)
+    assert best_step(curves, np.array(weight, dtype=float)) == step
 
 
 @pytest.fixture(scope="module")

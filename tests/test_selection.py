@@ -59,6 +59,53 @@ def test_one_standard_error_gives_no_more_learners_at_a_loss_within_it(search):
     assert simple.best_loss_ <= search.best_loss_ + fold_losses.std(ddof=1)
 
 
+def choose(betas, ridges, losses):
+    """Let a search choose by losses of shape (n_candidates, n_folds, n_components)."""
+    search = GBMAPRegressorCV(one_standard_error=True)
+    search.candidates_ = [{"beta": beta, "l2_regularization": ridge} for beta in betas for ridge in ridges]
+    search.cv_losses_ = np.asarray(losses)
+    cuts = np.array_split(np.arange(50), search.cv_losses_.shape[1])
+    search._choose(_racing.Folds(None, None, None, [(test, test) for test in cuts]))
+    return search
+
+
+def test_a_standard_error_is_that_of_a_mean_of_folds():
+    folds = 0.2 * np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+    error = folds.std(ddof=1) / np.sqrt(5)
+    curves = [[[1 + factor * error + fold for factor in (3.0, 1.01, 0.99, 0.0)] for fold in folds]]
+    search = choose([5.0], [0.1], curves)
+    assert search.n_components_ == 3
+    assert search.best_loss_ == pytest.approx(1 + 0.99 * error)
+
+
+def test_of_as_many_learners_the_larger_ridge_then_the_smaller_beta_is_simpler():
+    alike = np.ones((4, 2, 3)) + np.array([[0.1], [-0.1]])
+    search = choose([2.0, 10.0], [1e-3, 1.0], alike)
+    assert search.n_components_ == 1
+    assert search.candidates_[search.best_index_] == {"beta": 2.0, "l2_regularization": 1.0}
+    alike[1, :, 0] += 1.0
+    search = choose([2.0, 10.0], [1e-3, 1.0], alike)
+    assert search.n_components_ == 1
+    assert search.candidates_[search.best_index_] == {"beta": 10.0, "l2_regularization": 1.0}
+
+
+@pytest.mark.parametrize(("refine", "is_searched"), [(False, False), (0, False), (3, False), (True, True)])
+def test_a_search_refines_its_folds_if_it_is_left_open_how_far(refine, is_searched):
+    settings = {"betas": [5.0], "l2_regularizations": [0.1], "cv": 2, "random_state": 0}
+    plain = GBMAPRegressorCV(3, **settings).fit(X, y)
+    search = GBMAPRegressorCV(3, estimator=GBMAPRegressor(refine=refine), **settings).fit(X, y)
+    np.testing.assert_array_equal(search.cv_losses_, plain.cv_losses_)
+    assert hasattr(search, "refinement_losses_") == is_searched
+    if is_searched:
+        boosted = plain.cv_losses_[0, :, plain.n_components_ - 1]
+        np.testing.assert_allclose(search.refinement_losses_[0][:, 0], boosted)
+        curve = search.refinement_losses_[0].mean(axis=0)
+        assert search.best_estimator_.refine == np.argmin(curve) > 0
+        assert plain.best_loss_ > search.best_loss_ == pytest.approx(curve.min())
+    else:
+        assert search.best_estimator_.refine == refine
+
+
 def test_it_does_not_overfit_where_the_defaults_do():
     data, target = load_diabetes(return_X_y=True)
     search = GBMAPRegressorCV(6, betas=[2.0], cv=3, random_state=0)

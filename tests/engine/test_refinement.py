@@ -9,9 +9,9 @@ from scipy.optimize import check_grad
 from gbmap._core.activation import Softplus
 from gbmap._core.boosting import boost, draw_samples
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import LogLoss, SquaredError
+from gbmap._core.losses import LogLoss, RowLosses, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._core.refinement import refine, refined_ensemble
+from gbmap._core.refinement import _Judge, refine, refined_ensemble
 from gbmap._core.weak_learner import Solver
 from gbmap._rows import as_rows, more_rows
 from gbmap._rows.threads import ThreadTeam
@@ -167,3 +167,21 @@ def test_refined_learners_keep_the_sum_and_come_in_the_order_in_which_they_help(
     beside_the_first = [np.var(y[:, 0] - phi[:, 0] - phi[:, j]) for j in range(1, 6)]
     assert np.argmin(beside_the_first) == 0
     assert np.mean(y[:, 0] - phi[:, 0]) == pytest.approx(0, abs=1e-5)
+
+
+class Scripted:
+    """Rows whose losses are five less the first number of a point, give or take as much as the second."""
+
+    def joint_row_losses(self, objective, output, vector, signs):
+        ones = np.ones(100)
+        return RowLosses(5 - vector[0] + vector[1] * np.resize([-1.0, 1.0], 100), ones, ones)
+
+
+@pytest.mark.parametrize(("gain", "n_best"), [(0.11, 2), (0.09, 0)])
+def test_watched_rows_like_the_best_point_best_unless_its_gain_may_be_chance(gain, n_best):
+    points = np.array([[0.0, 0.0], [gain / 2, 1.0], [gain, 1.0], [gain / 2, 1.0]])
+    judge = _Judge(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
+    assert not any(map(judge, points[1:]))
+    point, nth = judge.verdict()
+    assert nth == n_best
+    np.testing.assert_array_equal(point, points[n_best])
