@@ -92,7 +92,8 @@ def orders(n, seed):
 
 @pytest.fixture
 def run(capsys, monkeypatch):
-    """Return a function that runs the program in this process."""
+    """Return a function that runs the program in this process, with no progress however long it takes."""
+    monkeypatch.setattr("gbmap.cli._screen._SECONDS_BETWEEN_LINES", np.inf)
 
     def run(*arguments, stdin=None):
         if stdin is not None:
@@ -106,7 +107,10 @@ def run(capsys, monkeypatch):
 
 @pytest.fixture
 def start():
-    """Return a function that starts the program as a process of its own."""
+    """Return a function that starts the program as a process of its own.
+
+    How long that takes depends on what else the machine does, and so does progress: say --quiet.
+    """
 
     def start(*arguments, env=None, **options):
         command = [sys.executable, "-m", "gbmap.cli", *map(str, arguments)]

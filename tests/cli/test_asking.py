@@ -182,7 +182,7 @@ def test_a_report_is_a_page_and_its_numbers(run, folder, tmp_path):
         (["-o", "houses.csv"], "--out must not be a file that is read"),
         (["-o", "p.html", "--json-out", "houses.csv"], "--json-out must not be a file that is read"),
         (["-o", "p.html", "--new", "far.csv", "--json-out", "far.csv"], "--json-out must not be a file that"),
-        (["-o", "p.html", "--json-out", "p.html"], "must be two files"),
+        (["-o", "p.html", "--json-out", "p.html"], "--json-out must end in .json"),
     ],
 )
 def test_a_page_overwrites_neither_its_tables_nor_its_numbers(run, folder, monkeypatch, options, message):
@@ -232,13 +232,14 @@ def test_onnx_knows_rare_and_new_categories_as_the_model_does(run, folder, rare,
 @pytest.mark.parametrize("to", ["sql", "onnx"])
 def test_an_export_that_cannot_be_written_leaves_what_was_there(run, folder, tmp_path, monkeypatch, to):
     pytest.importorskip("skl2onnx")
-    (tmp_path / "old").write_text("as it was")
+    old = tmp_path / f"old.{to}"
+    old.write_text("as it was")
 
     def fail(source, target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("gbmap._files.replacing.os.replace", fail)
-    ended = run("export", folder / "price.gbmap", "--to", to, "-o", tmp_path / "old")
+    ended = run("export", folder / "price.gbmap", "--to", to, "-o", old)
     assert ended.code == 3
-    assert ended.err == f"gbmap: {tmp_path / 'old'}: no space left on device.\n"
+    assert ended.err == f"gbmap: {old}: no space left on device.\n"
     assert [path.read_text() for path in tmp_path.iterdir()] == ["as it was"]

@@ -157,7 +157,7 @@ def test_an_export_without_its_packages_names_their_extra(run, folder, tmp_path,
 def test_a_closed_pipe_ends_quietly(start, folder, tmp_path):
     frame = pd.concat([pd.read_csv(folder / "more.csv")] * 100)
     frame.to_csv(tmp_path / "many.csv", index=False)
-    process = start("transform", folder / "price.gbmap", tmp_path / "many.csv", "--keep", "id")
+    process = start("transform", folder / "price.gbmap", tmp_path / "many.csv", "--keep", "id", "--quiet")
     assert process.stdout.readline().startswith("id,phi_0")
     process.stdout.close()
     assert process.wait(60) == 0
@@ -187,7 +187,8 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(start, folder, tmp_path):
 def test_a_full_disk_is_told(start, folder):
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
-    for command in (["transform", folder / "price.gbmap", folder / "more.csv"], ["--version"]):  # long, short
+    long = ["transform", folder / "price.gbmap", folder / "more.csv", "--quiet"]
+    for command in (long, ["--version"]):
         with open("/dev/full", "w") as full:
             process = start(*command, stdout=full)
             assert "no space left" in only_line(process.communicate()[1])

@@ -77,7 +77,8 @@ def test_a_column_can_be_taken_for_a_category_and_the_task_be_asked_for(run, fol
 def test_the_same_table_gives_the_same_file_also_from_standard_input(run, start, folder):
     fit(run, folder, out="one.gbmap")
     with open(folder / "houses.csv") as table:
-        process = start("fit", "-", "-t", "price", "-o", folder / "two.gbmap", "--components", 3, stdin=table)
+        given = ["-t", "price", "-o", folder / "two.gbmap", "--components", 3, "--quiet"]
+        process = start("fit", "-", *given, stdin=table)
         assert process.communicate()[1] == ""
     assert (folder / "one.gbmap").read_bytes() == (folder / "two.gbmap").read_bytes()
 

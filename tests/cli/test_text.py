@@ -82,12 +82,19 @@ def test_quiet_leaves_out_progress(capsys, monkeypatch):
 
 
 def test_progress_that_goes_to_a_file_is_a_line_now_and_then(capsys, monkeypatch):
-    with Screen().progress() as progress:
+    times = iter([0.0, 1.0, 1.9, 2.0, 3.9, 4.1])
+    monkeypatch.setattr("gbmap.cli._screen.monotonic", lambda: next(times))
+    with Screen().progress() as progress:  # begins at 0
+        progress("reading", 10_000, None)
+        progress("reading", 20_000, None)
+        progress("reading", 50_000, None)
         progress("fitting", 1, 2)
-    assert capsys.readouterr() == ("", "")
+        progress("fitting", 2, 2)
+    assert capsys.readouterr() == ("", "reading 50,000 rows\nfitting 2 of 2 learners\n")
+
+
+def test_a_step_that_counts_nothing_is_named(capsys, monkeypatch):
     monkeypatch.setattr("gbmap.cli._screen._SECONDS_BETWEEN_LINES", 0.0)
     with Screen().progress() as progress:
-        progress("reading", 50_000, None)
-        progress("fitting", 2, 2)
         progress("calibrating", 0, 1)
-    assert capsys.readouterr() == ("", "reading 50,000 rows\nfitting 2 of 2 learners\ncalibrating\n")
+    assert capsys.readouterr() == ("", "calibrating\n")

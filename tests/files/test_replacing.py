@@ -68,8 +68,8 @@ WRITERS = {
     "a.csv": write_table,
     "a.csv.gz": write_table,
     "a.parquet": write_table,
-    "sql": export("sql"),
-    "onnx": export("onnx"),
+    "a.sql": export("sql"),
+    "a.onnx": export("onnx"),
 }
 
 
@@ -99,10 +99,11 @@ def test_a_new_file_is_as_private_as_the_system_says(tmp_path):
 def test_a_private_file_stays_private_behind_its_link(written):
     path, write = written
     path.chmod(0o600)
-    path.with_name("link").symlink_to(path.name)
+    link = path.with_name(f"link-{path.name}")
+    link.symlink_to(path.name)
     before = path.stat().st_ino
-    write(path.with_name("link"))
-    assert path.with_name("link").is_symlink()
+    write(link)
+    assert link.is_symlink()
     assert mode_of(path) == 0o600
     assert path.stat().st_ino != before  # replaced, not written over
 

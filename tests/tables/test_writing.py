@@ -11,7 +11,7 @@ from gbmap.tables import TableError, open_table, write_table
 FRAMES = [pd.DataFrame({"n": [1, 2], "t": ["a,b", 'say "x"']}), pd.DataFrame({"n": [3], "t": ["two\nlines"]})]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "a.parquet", "a"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "a.parquet", "a.pq"])
 def test_what_is_written_is_read_back(tmp_path, name):
     assert write_table(tmp_path / name, iter(FRAMES)) == 3
     frame = next(open_table(tmp_path / name).frames())
@@ -26,6 +26,13 @@ def test_suffixes_say_how_it_is_written(tmp_path):
     assert (tmp_path / "a.tsv").read_text().startswith("n\tt\n1\t")
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).startswith(b"n,t\n1,")
     assert (tmp_path / "a.PARQUET").read_bytes().startswith(b"PAR1")
+
+
+@pytest.mark.parametrize("name", ["a", "a.xlsx", "a.json", "a.gz", "a.csv.zip", "csv"])
+def test_a_name_that_does_not_say_what_to_write_is_refused(tmp_path, name):
+    with pytest.raises(TableError, match=r"a?.* must end in one of \.csv, .*\.parquet"):
+        write_table(tmp_path / name, FRAMES)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_missing_whole_number_in_a_later_frame_fits_the_first(tmp_path):

@@ -38,6 +38,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Any]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
+def is_place_of_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether what is written to a path becomes a file there, rather than going to what is there.
+
+    A device, a pipe or an open file of this process is no such place.
+    """
+    target = Path(os.path.realpath(path))
+    return _open_descriptor(path) is None and (target.is_file() or not target.exists())
+
+
 def _writable(path: str | os.PathLike[str], target: Path, temporary: Path) -> AbstractContextManager[Any]:
     descriptor = _open_descriptor(path)
     if descriptor is not None:

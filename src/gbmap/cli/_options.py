@@ -1,8 +1,7 @@
-"""The arguments and options that several commands share, and what is asked of paths."""
+"""The arguments and options that several commands share, and what is asked of them."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -87,22 +86,11 @@ Keep = Annotated[
         "--keep", "-k", metavar="COLUMN", help="A column of DATA to pass on, such as a key. Repeatable."
     ),
 ]
+NoOverwrite = Annotated[
+    bool, typer.Option("--no-overwrite", help="Refuse an output that is there, before any work is done.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
-
-
-def check_output(destination: str | Path, *inputs: Path, option: str = "--out") -> None:
-    """Refuse an output that is one of the inputs, or whose folder is not there."""
-    if str(destination) == "-":
-        return
-    path = Path(destination)
-    for given in inputs:
-        if path.exists() and str(given) != "-" and os.path.samefile(path, given):
-            raise UsageError(f"{option} must not be a file that is read, {path}; name another one.")
-    if path.is_dir():
-        raise UsageError(f"{option} must be a file, but {path} is a folder; name a file in it.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{option} must be in a folder that exists, got {path}; make {path.parent} first.")
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor notes on standard error.")]
 
 
 def check_kept(keep: list[str], names: list[str]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, TextIO
 
 from gbmap.cli._text import inert, plain
@@ -36,7 +36,7 @@ class Screen:
     json : bool
         Whether the result is one JSON document.
     quiet : bool
-        Whether to leave out progress.
+        Whether to leave out progress and notes.
     """
 
     json: bool = False
@@ -50,6 +50,11 @@ class Screen:
             page = Page()
             show(page, document)
             page.print()
+
+    def note(self, line: str) -> None:
+        """Write a line to standard error that the result does not need."""
+        if not self.quiet:
+            say(line)
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -157,12 +162,13 @@ def _bars() -> Iterator[Progress]:
 
 
 def _lines() -> Progress:
-    last = time.monotonic()
+    last = monotonic()
 
     def progress(step: str, done: int, total: int | None) -> None:
         nonlocal last
-        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
+        now = monotonic()
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
             say(f"{step} {_count(step, done, total)}".rstrip())
 
     return progress

@@ -10,7 +10,8 @@ import typer
 
 from gbmap.cli._errors import Code, UsageError
 from gbmap.cli._models import frames_of, load_model, need_detector, open_data, targets_of
-from gbmap.cli._options import Data, Json, Keep, Model, Quiet, check_kept, check_output
+from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, check_kept
+from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._text import number, share
 
@@ -22,9 +23,12 @@ def drift(
     model: Model,
     data: Data,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="Write indicator, p-value and alarm of each row there."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write indicator, p-value and alarm of each row there: .csv, .csv.gz, .tsv or .parquet.",
         ),
     ] = None,
     delta: Annotated[
@@ -47,6 +51,7 @@ def drift(
         int, typer.Option(min=1, metavar="ROWS", help="Beyond, a random sample of so many rows is tested.")
     ] = 100_000,
     keep: Keep = None,
+    no_overwrite: NoOverwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -65,21 +70,23 @@ def drift(
     """
     from gbmap.cli._drifting import assess
     from gbmap.cli._sample import Sample
+    from gbmap.tables.writing import ENDINGS
 
-    screen, loaded = Screen(as_json, quiet), load_model(model)
-    need_detector(loaded, model)
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence must be above 0 and below 1, got {confidence}.")
-    if out is not None:
-        check_output(out, data, model)
+    output = None if out is None else Output.at(out, ENDINGS, data, model, no_overwrite=no_overwrite)
+    screen, loaded = Screen(as_json, quiet), load_model(model)
+    need_detector(loaded, model)
     sample = Sample(max_rows)
     _read(loaded, data, out, keep or [], sample, screen)
+    if output is not None:
+        output.tell(screen)
     document = assess(loaded, sample, delta=delta, tolerated_alarms=alarms, confidence=confidence)
     screen.result(document, _show)
     return Code.DRIFT if document["drift"] else Code.FINE
 
 
-def _read(model: Any, data: Path, out: str | None, keep: list[str], sample: Any, screen: Screen) -> None:
+def _read(model: Any, data: Path, out: Path | None, keep: list[str], sample: Any, screen: Screen) -> None:
     """Let the rows of a table go by the sample, and write what the detector says of each."""
     from gbmap.tables import write_table
 

@@ -10,7 +10,8 @@ import typer
 
 from gbmap._files.replacing import replacing
 from gbmap.cli._models import example_rows, load_model
-from gbmap.cli._options import Json, Model, Quiet, check_output
+from gbmap.cli._options import Json, Model, NoOverwrite, Quiet
+from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 
 
@@ -20,7 +21,9 @@ def export(
         Literal["onnx", "sql"],
         typer.Option("--to", metavar="onnx|sql", help="The format.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Where to: .onnx or .sql.", show_default=False)
+    ],
     table: Annotated[
         str, typer.Option(metavar="NAME", help="SQL: the table that the statement reads.")
     ] = "data",
@@ -35,6 +38,7 @@ def export(
             help="What to compute: prediction, label, probability, score, embedding. Repeatable.",
         ),
     ] = None,
+    no_overwrite: NoOverwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -49,12 +53,13 @@ def export(
       gbmap export houses.gbmap --to onnx --out houses.onnx
       gbmap export houses.gbmap --to sql --table houses --out houses.sql
     """
-    check_output(out, model)
+    written = Output.at(out, (f".{to}",), model, no_overwrite=no_overwrite)
     screen, loaded = Screen(as_json, quiet), load_model(model)
     if to == "sql":
         columns = _write_sql(loaded, out, table, dialect, output)
     else:
         columns = _write_onnx(loaded, out, output)
+    written.tell(screen)
     screen.result({"file": str(out), "format": to, "columns": columns}, _show)
 
 

@@ -20,13 +20,14 @@ from gbmap.cli._options import (
     Jobs,
     Json,
     Loss,
+    NoOverwrite,
     Quiet,
     Seed,
     Target,
     Task,
     TestSize,
-    check_output,
 )
+from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
 from gbmap.cli._text import number
@@ -36,7 +37,8 @@ def fit(
     data: Data,
     target: Target,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="MODEL", help="The file to write.", show_default=False)
+        Path,
+        typer.Option("--out", "-o", metavar="MODEL", help="The file to write: .gbmap.", show_default=False),
     ],
     task: Task = None,
     components: Components = None,
@@ -55,6 +57,7 @@ def fit(
     category: Category = None,
     seed: Seed = 0,
     jobs: Jobs = None,
+    no_overwrite: NoOverwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,7 +78,7 @@ def fit(
     import gbmap
     from gbmap.tables import TableModel
 
-    check_output(out, data)
+    output = Output.at(out, (".gbmap",), data, no_overwrite=no_overwrite)
     screen = Screen(as_json, quiet)
     model = TableModel(
         target,
@@ -94,6 +97,7 @@ def fit(
     with screen.progress() as progress:
         model.fit(open_data(data), drop=drop or (), category=category or (), progress=progress)
     gbmap.save(model, out)
+    output.tell(screen)
     screen.result(_document(model, out, time.perf_counter() - start), _show)
 
 

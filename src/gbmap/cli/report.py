@@ -20,12 +20,13 @@ from gbmap.cli._options import (
     Json,
     Loss,
     NewData,
+    NoOverwrite,
     Quiet,
     Seed,
     Target,
     Task,
-    check_output,
 )
+from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Progress, Screen
 from gbmap.cli._summary import of_schema, show_scores, show_task
 
@@ -41,11 +42,12 @@ def report(
     data: Data,
     target: Target,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="PAGE", help="The HTML file to write.", show_default=False)
+        Path,
+        typer.Option("--out", "-o", metavar="PAGE", help="The page to write: .html.", show_default=False),
     ],
     new: NewData = None,
     json_out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the numbers of the page there, as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Write the numbers of the page there: .json.")
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
     max_rows: Annotated[
@@ -63,6 +65,7 @@ def report(
     category: Category = None,
     seed: Seed = 0,
     jobs: Jobs = None,
+    no_overwrite: NoOverwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +81,7 @@ def report(
     """
     from gbmap.tables import TableModel
 
-    _check_files(data, new, out, json_out)
+    outputs = _outputs(data, new, out, json_out, no_overwrite=no_overwrite)
     screen, table = Screen(as_json, quiet), open_data(data)
     model = TableModel(
         target,
@@ -104,20 +107,25 @@ def report(
         page.to_html(out)
         if json_out is not None:
             page.to_json(json_out)
+    for output in outputs:
+        output.tell(screen)
     drift = None if new is None else page.to_dict()["drift"]["verdict"]
     document = {"page": str(out), **of_schema(model.schema_), "scores": model.scores_, "drift": drift}
     screen.result(document, _show)
 
 
-def _check_files(data: Path, new: Path | None, out: Path, json_out: Path | None) -> None:
+def _outputs(
+    data: Path, new: Path | None, out: Path, json_out: Path | None, *, no_overwrite: bool
+) -> list[Output]:
+    """Return the files to write, or refuse what was asked for."""
     if str(data) == "-" == str(new):
         raise UsageError("DATA and --new cannot both be standard input; name a file for one of them.")
-    if json_out is not None and json_out.absolute() == out.absolute():
-        raise UsageError(f"--out and --json-out must be two files, got {out} for both.")
-    inputs = [path for path in (data, new) if path is not None]
-    check_output(out, *inputs)
+    outputs = [Output.at(out, (".html", ".htm"), data, new, no_overwrite=no_overwrite)]
     if json_out is not None:
-        check_output(json_out, *inputs, option="--json-out")
+        outputs.append(
+            Output.at(json_out, (".json",), data, new, no_overwrite=no_overwrite, option="--json-out")
+        )
+    return outputs
 
 
 def _page(model: Any, table: Any, new: Path | None, progress: Progress, **options: Any) -> Any:

@@ -11,7 +11,8 @@ import typer
 
 from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, load_model, need_detector, open_data
-from gbmap.cli._options import Data, Keep, Model, Quiet, RowsOut, check_kept, check_output
+from gbmap.cli._options import Data, Keep, Model, NoOverwrite, Quiet, RowsOut, check_kept
+from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Screen
 from gbmap.cli._text import inert
 
@@ -24,6 +25,7 @@ def predict(
         bool, typer.Option("--drift", help="Add the drift indicator, its p-value and the alarm of each row.")
     ] = False,
     keep: Keep = None,
+    no_overwrite: NoOverwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the rows of a table.
@@ -37,6 +39,7 @@ def predict(
       gbmap predict houses.gbmap new.parquet --keep id --drift --out new.csv
       zcat new.csv.gz | gbmap predict houses.gbmap - | head
     """
+    output = _output(out, data, model, no_overwrite=no_overwrite)
     loaded = load_model(model)
     if drift:
         need_detector(loaded, model)
@@ -44,10 +47,17 @@ def predict(
     def columns(frame: Any) -> Any:
         return predictions(loaded, frame, drift=drift)
 
-    _map_rows("predict", columns, model, data, out, keep or [], Screen(quiet=quiet))
+    _map_rows("predict", columns, data, output, keep or [], Screen(quiet=quiet))
 
 
-def transform(model: Model, data: Data, out: RowsOut = "-", keep: Keep = None, quiet: Quiet = False) -> None:
+def transform(
+    model: Model,
+    data: Data,
+    out: RowsOut = "-",
+    keep: Keep = None,
+    no_overwrite: NoOverwrite = False,
+    quiet: Quiet = False,
+) -> None:
     """Write the coordinates of the rows of a table.
 
     They are the outputs of the learners, "phi_0", "phi_1", ..., in the units of the
@@ -58,12 +68,13 @@ def transform(model: Model, data: Data, out: RowsOut = "-", keep: Keep = None, q
       gbmap transform houses.gbmap houses.csv --keep id --out map.csv
       gbmap transform houses.gbmap houses.parquet --out map.parquet
     """
+    output = _output(out, data, model, no_overwrite=no_overwrite)
     loaded = load_model(model)
 
     def columns(frame: Any) -> Any:
         return _numbered(loaded.transform(frame))
 
-    _map_rows("transform", columns, model, data, out, keep or [], Screen(quiet=quiet))
+    _map_rows("transform", columns, data, output, keep or [], Screen(quiet=quiet))
 
 
 def explain(
@@ -82,6 +93,7 @@ def explain(
         bool, typer.Option("--standardized", help="Coefficients per standard deviation, not per unit.")
     ] = False,
     keep: Keep = None,
+    no_overwrite: NoOverwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Explain the prediction of each row of a table.
@@ -99,6 +111,7 @@ def explain(
     """
     if standardized and kind != "coefficients":
         raise UsageError("--standardized goes with --kind coefficients only; leave it out.")
+    output = _output(out, data, model, no_overwrite=no_overwrite)
     loaded = load_model(model)
 
     def columns(frame: Any) -> Any:
@@ -106,7 +119,7 @@ def explain(
 
         return explanation(loaded, loaded.features(frame), kind=kind, standardized=standardized)
 
-    _map_rows("explain", columns, model, data, out, keep or [], Screen(quiet=quiet))
+    _map_rows("explain", columns, data, output, keep or [], Screen(quiet=quiet))
 
 
 def predictions(model: Any, frame: Any, *, drift: bool) -> Any:
@@ -145,19 +158,24 @@ def _numbered(coordinates: Any) -> Any:
     return pd.DataFrame(coordinates, columns=[f"phi_{j}" for j in range(coordinates.shape[1])])
 
 
+def _output(out: str, *inputs: Path, no_overwrite: bool) -> Output | None:
+    """Return the table that is going to be written, None for standard output."""
+    from gbmap.tables.writing import ENDINGS
+
+    return None if out == "-" else Output.at(out, ENDINGS, *inputs, no_overwrite=no_overwrite)
+
+
 def _map_rows(
     what: str,
     columns: Callable[[Any], Any],
-    model: Path,
     data: Path,
-    out: str,
+    output: Output | None,
     keep: list[str],
     screen: Screen,
 ) -> None:
     """Write what `columns` makes of the frames of a table, piece by piece."""
     from gbmap.tables import write_table
 
-    check_output(out, data, model)
     table = open_data(data)
     check_kept(keep, table.names)
 
@@ -166,8 +184,11 @@ def _map_rows(
             for frame in frames_of(table, what, progress):
                 yield beside(frame[keep], columns(frame))
 
-    is_shown = out == "-" and sys.stdout.isatty()
-    write_table(out, map(_visible, results()) if is_shown else results())
+    if output is None:
+        write_table("-", map(_visible, results()) if sys.stdout.isatty() else results())
+    else:
+        write_table(output.path, results())
+        output.tell(screen)
 
 
 def _visible(frame: Any) -> Any:

@@ -11,9 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from gbmap._files.replacing import replacing
+from gbmap._files.replacing import is_place_of_file, replacing
 from gbmap.tables._packages import require
 from gbmap.tables.errors import TableError
+
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")  # of names, which say what to write
 
 
 def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> int:
@@ -22,9 +24,9 @@ def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> i
     Parameters
     ----------
     destination : str or path-like
-        A path, or "-" for standard output. Parquet if it ends in ``.parquet``, else CSV: compressed if it
-        ends in ``.gz``, with tabs if in ``.tsv`` or ``.tsv.gz``. The file is written beside its place and
-        then moved there.
+        A path, or "-" for standard output. Parquet if it ends in ``.parquet`` or ``.pq``; CSV if in
+        ``.csv``, with tabs if in ``.tsv``, compressed if ``.gz`` follows. Standard output is CSV, and so
+        are devices and pipes of other names. The file is written beside its place and then moved there.
     frames : iterable of pandas.DataFrame
         All with the same columns. The index is not stored.
 
@@ -35,7 +37,7 @@ def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> i
     Raises
     ------
     TableError
-        If the file cannot be written, or there are no frames.
+        If the file cannot be written, its name ends otherwise, or there are no frames.
 
     Examples
     --------
@@ -54,6 +56,8 @@ def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> i
     path = Path(destination)
     if path.is_dir():
         raise TableError(f"{destination} is a folder; name a file to write.")
+    if is_place_of_file(path) and not path.name.lower().endswith(ENDINGS):
+        raise TableError(f"{destination} must end in one of {', '.join(ENDINGS)}.")
     write = _writer(path.name.lower())
     try:
         frames = _at_least_one(frames, destination)
