@@ -13,6 +13,7 @@ from gbmap._core.objective import Objective
 from gbmap._rows import as_rows, device
 from gbmap._rows.device import DeviceRows
 from gbmap._rows.threads import ThreadTeam
+from gbmap.inspection import explain
 
 try:
     import torch
@@ -152,6 +153,70 @@ def test_weights_and_rows_for_validation_may_lie_anywhere(convert):
         model = GBMAPRegressor(2, random_state=0)
         model.fit(convert(X), y, where(weight), **{name: where(each) for name, each in watched.items()})
         np.testing.assert_allclose(model.validation_loss_curve_, expected.validation_loss_curve_, rtol=1e-3)
+
+
+@everywhere
+@pytest.mark.parametrize("sample", ["in memory", "where the rows are"])
+@pytest.mark.parametrize("counted", [0.7, 0.004], ids=["many", "fewer than a sample has"])
+def test_rows_without_weight_are_no_rows(convert, sample, counted, monkeypatch):
+    draw = np.random.default_rng(1)
+    weight = draw.uniform(0.5, 2, size=N) * (draw.uniform(size=N) < counted)
+    weight[0] = 0.0
+    kept = weight > 0
+    rows, target = np.where(kept[:, None], X, -1e4).astype(np.float32), np.where(kept, y, -1e6)
+    expected = GBMAPRegressor(2, random_state=0).fit(X[kept], y[kept], weight[kept])
+    if sample == "where the rows are":
+        monkeypatch.setattr(device, "_FEW_NUMBERS", 0)
+    model = GBMAPRegressor(2, random_state=0).fit(convert(rows), convert(target), convert(weight))
+    np.testing.assert_allclose(model.loss_curve_, expected.loss_curve_, rtol=2e-3)
+    np.testing.assert_allclose(model.mean_, expected.mean_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.scale_, expected.scale_, rtol=1e-4)
+    if sample == "where the rows are":
+        return
+    slopes = np.average(np.abs(explain(model, X[kept]).coefficients), axis=0, weights=weight[kept])
+    spread = np.sqrt(np.cov(y[kept], aweights=weight[kept], ddof=0))
+    np.testing.assert_allclose(model.feature_importances_, slopes * model.scale_ / spread, rtol=1e-4)
+
+
+@everywhere
+def test_a_class_may_have_no_weight(convert):
+    settings = {"n_components": 1, "class_weight": {0: 0, 1: 1, 2: 1}, "random_state": 0}
+    model, expected = (GBMAPClassifier(**settings).fit(as_(X), as_(LABELS)) for as_ in (convert, np.asarray))
+    np.testing.assert_allclose(model.loss_curve_, expected.loss_curve_, rtol=1e-3)
+
+
+@everywhere
+@pytest.mark.parametrize("unit", [1e-25, 1e25])
+def test_targets_of_any_spread_are_fitted(convert, unit):
+    target = (y * unit).astype(np.float32)  # whose squares float32 cannot hold
+    model, expected = (
+        GBMAPRegressor(2, random_state=0).fit(as_(X), as_(target)) for as_ in (convert, np.asarray)
+    )
+    np.testing.assert_allclose(model.loss_curve_, expected.loss_curve_, rtol=1e-3)
+    assert model.loss_curve_[-1] < 0.2 * model.loss_curve_[0]
+
+
+@everywhere
+@pytest.mark.parametrize("unit", [1e-200, 1e140])
+def test_a_spread_is_one_where_it_is_one_in_memory(convert, unit):
+    if convert(y).dtype == convert(y.astype(np.float32)).dtype:
+        pytest.skip("the library computes in float32")
+    there, here = (
+        GBMAPRegressor(1, random_state=0).fit(as_(X), as_(y * unit)) for as_ in (convert, np.asarray)
+    )
+    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=1e-3, atol=1e-3 * unit)
+
+
+@everywhere
+def test_float32_turns_wide_where_it_cannot_hold_the_numbers(convert):
+    rows, target = (X * [1, 1, 1e-37, 1]).astype(np.float32), y * 1e20
+    settings = {"n_components": 1, "standardize": False, "l2_regularization": 0.0, "random_state": 0}
+    if convert(y).dtype == convert(y.astype(np.float32)).dtype:
+        with pytest.raises(ValueError, match="switch on its 64-bit mode"):
+            GBMAPRegressor(**settings).fit(convert(rows), convert(target))
+        return
+    there, here = (GBMAPRegressor(**settings).fit(as_(rows), as_(target)) for as_ in (convert, np.asarray))
+    np.testing.assert_allclose(there.loss_curve_, here.loss_curve_, rtol=1e-4)
 
 
 @everywhere

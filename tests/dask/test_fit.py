@@ -77,6 +77,27 @@ def test_weights_of_either_kind_have_the_bits_of_the_local_fit(problem, parts, c
     np.testing.assert_array_equal(contents(model), contents(local))
 
 
+def test_weights_that_float32_takes_for_none_have_the_bits_of_the_local_fit(problem, parts, contents):
+    X, y = problem
+    parts(5)
+    weight = np.where(np.random.default_rng(1).uniform(size=N) < 0.1, 1.0, 1e-60)
+    local = GBMAPRegressor(1, random_state=0).fit(X, y, weight)
+    model = GBMAPRegressor(1, random_state=0).fit(da.from_array(X, chunks=50_000), y, weight)
+    np.testing.assert_array_equal(contents(model), contents(local))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-25, 1e25])
+def test_targets_of_any_spread_have_the_bits_of_the_local_fit(problem, parts, contents, unit):
+    X, y = (each[:20_000] for each in problem)
+    parts(3)
+    weight = np.r_[0.0, np.ones(len(y) - 1)]
+    target = np.r_[1e100, unit * y[1:]]
+    local = GBMAPRegressor(1, random_state=0).fit(X, target, weight)
+    model = GBMAPRegressor(1, random_state=0).fit(da.from_array(X, chunks=6_000), target, weight)
+    np.testing.assert_array_equal(contents(model), contents(local))
+    assert np.corrcoef(model.predict(X[1:]) / unit, y[1:])[0, 1] > 0.5
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [3, 5, 9]])
 def test_classes_have_the_bits_of_the_local_fit(problem, parts, contents, labels):
     X, y = problem

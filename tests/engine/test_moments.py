@@ -160,3 +160,21 @@ def test_sparse_rows_are_never_centred():
     with ThreadTeam(1) as team:
         rows, *_ = as_rows(X, np.zeros((N, 1)), 0.0, None, team, standardize=True, residual=True)
     assert (rows.units.center == 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e100])
+def test_targets_without_weight_do_not_count_in_their_spread(unit):
+    rng = np.random.default_rng(0)
+    X, y, weight = (
+        rng.normal(size=(N, 1)),
+        unit * rng.normal(5.0, 2.0, N),
+        rng.integers(0, 3, N).astype(float),
+    )
+    weight[0] = 0.0
+    y = np.column_stack([y, np.full(N, 7.0)])
+    mean, deviation = slow_moments(y / [unit, 1.0], weight)
+    y[weight == 0] = 1e30 * unit
+    with ThreadTeam(1) as team:
+        rows, _, spread = as_rows(X, y, 0.0, weight, team, standardize=True, residual=True)
+    np.testing.assert_allclose(rows.units.target_mean / [unit, 1.0], mean, rtol=1e-12)
+    np.testing.assert_allclose(spread / [unit, 1.0], np.where(deviation > 0, deviation, 1.0), rtol=1e-12)

@@ -108,6 +108,11 @@ def wide(array: Any) -> Any:
     return _wide(namespace(array))
 
 
+def in_wide(array: Any) -> Any:
+    """Return an array in that type."""
+    return array if array.dtype == wide(array) else namespace(array).astype(array, wide(array))
+
+
 @lru_cache
 def _wide(xp: Any) -> Any:
     return xp.__array_namespace_info__().dtypes(kind="real floating").get("float64", xp.float32)

@@ -9,12 +9,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy
+from gbmap._core.arrays import beside, in_wide, is_foreign, namespace, to_numpy
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.dask import DaskRows, DaskTable, dask_rows, more_dask_rows
-from gbmap._rows.device import DeviceRows, device_moments, map_device
-from gbmap._rows.device import target_moments as device_target_moments
+from gbmap._rows.device import DeviceRows, device_moments, map_device, total_weight
 from gbmap._rows.memory import MemoryRows, fits_float32, largest
 from gbmap._rows.moments import Moments, standard_units, target_moments
 from gbmap._rows.threads import ThreadTeam, effective_threads
@@ -70,7 +69,7 @@ def as_rows(
     if residual:
         y = targets - score
         target_mean, target_deviation = target_moments(
-            lambda function, *args: blocks.each(function, y, weight, *args), blocks.weight_sum(weight), y[0]
+            lambda function, *args: blocks.each(function, y, weight, *args), blocks.weight_sum(weight)
         )
     center = moments.center(X.dtype) if isinstance(blocks, DenseBlocks) else np.zeros_like(moments.mean)
     units = standard_units(
@@ -92,9 +91,15 @@ def _as_device_rows(
     """Do the same where the data is."""
     weight = None if weight is None else beside(weight, X)
     moments = device_moments(X, weight)
+    if not moments.fit_float32:
+        X = in_wide(X)
     target_mean, target_deviation = np.zeros(targets.shape[1]), np.ones(targets.shape[1])
     if residual:
-        target_mean, target_deviation = device_target_moments(_less(targets, score), weight)
+        y = _less(targets, score)
+        target_mean, target_deviation = target_moments(
+            lambda function, *args: np.array([function(y, weight, *args)], np.float64),
+            total_weight(X, weight),
+        )
     center = moments.center(to_numpy(X[:1, :1]).dtype)
     units = standard_units(
         moments, target_mean, target_deviation, center, standardize=standardize, ridge=ridge
@@ -114,7 +119,14 @@ def _device_rows(
     if residual:
         y = (_less(targets, score) - beside(units.target_mean, targets)) / beside(units.target_scale, targets)
     elif isinstance(score, np.ndarray):
-        F = beside(np.broadcast_to(score, targets.shape), targets)
+        F = beside(score, targets)
+    if not fits_float32(*(float(xp.max(xp.abs(each))) for each in (y, F))):
+        X = in_wide(X)
+        if X.dtype == xp.float32:
+            raise ValueError(
+                "y and init must be 0 or from 1e-15 to 1e15 in size where X's library computes in float32; "
+                "rescale them, or switch on its 64-bit mode."
+            )
     y, F = ([xp.astype(each[:, k], X.dtype) for k in range(targets.shape[1])] for each in (y, F))
     return DeviceRows(X, y, F, weight, units, team)
 

@@ -21,8 +21,14 @@ from gbmap._core.objective import Objective
 from gbmap._core.rows import Few
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
-from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, mean_absolute_gradient
-from gbmap._rows.moments import Moments, careful_moments
+from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, draw, mean_absolute_gradient
+from gbmap._rows.moments import (
+    Moments,
+    careful_moments,
+    moments_of_columns,
+    reference_point,
+    reference_positions,
+)
 from gbmap._rows.threads import ThreadTeam
 
 Array = NDArray[Any]
@@ -31,7 +37,6 @@ _CHUNK_NUMBERS = 1 << 28  # beside X at a time: within a gigabyte in float32
 _VECTORS = 8  # of a number for each row, which a pass makes
 _FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
 _MANY_NUMBERS = 1 << 24  # in one over which a pass takes longer than to bring solves in step
-_REFERENCE_ROWS = 256
 _STRIPES = 4096  # that the sums of columns are made of
 _DLPACK_CUDA = 2  # the number of CUDA devices in DLPack
 # To choose more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
@@ -137,9 +142,7 @@ class DeviceRows:
     @cached_property
     def weight_sum(self) -> float:
         """The sum of the weights."""
-        if self.weight is None:
-            return float(self.n_rows)
-        return float(self._xp.sum(self.weight, dtype=wide(self.X)))
+        return total_weight(self.X, self.weight)
 
     def shares_passes(self, objective: Objective) -> bool:
         """Return whether the fused pass is for these rows, and reading X is most of it."""
@@ -256,21 +259,29 @@ class DeviceRows:
     def sample(self, size: int, rng: np.random.Generator) -> MemoryRows | DeviceRows:
         """Return `size` random rows whose F follows this one's, or these rows if there are no more.
 
-        A small sample lies in memory, where a pass over it takes less time than calls to a device.
+        Rows without a weight are not drawn. A small sample lies in memory, where a pass over it takes less
+        time than calls to a device.
         """
         if self.n_rows <= size:
             return self
-        repeat = self.n_rows > _MANY_ROWS and size > self.n_rows // _SPARSE_CHOICE
-        chosen = rng.choice(self.n_rows, size, replace=repeat, shuffle=False)
-        indices = self._xp.asarray(chosen if repeat else np.sort(chosen), device=self.X.device)
+        n_eligible = self.n_rows if self._eligible is None else int(self._eligible.shape[0])
+        repeat = n_eligible > _MANY_ROWS and size > n_eligible // _SPARSE_CHOICE
+        chosen = rng.choice(n_eligible, size) if repeat else draw(n_eligible, size, rng)
+        indices = self._xp.asarray(chosen, device=self.X.device)
+        if self._eligible is not None:
+            indices = self._take(self._eligible, indices)
         X, weight = self._take(self.X, indices), self._take(self.weight, indices)
         y, F = ([self._take(part, indices) for part in each] for each in (self.y, self.F))
         some = DeviceRows(X, y, F, weight, self.units, self.team)
         slow_to_call = _fused(X) is None and size * self.n_columns <= _FEW_NUMBERS
         sample = some.in_memory(rng) if slow_to_call else some
-        sample.complete = False
+        sample.complete = len(chosen) == n_eligible
         self._samples.append((indices, sample))
         return sample
+
+    @cached_property
+    def _eligible(self) -> Any:
+        return _weighted_rows(self.weight)
 
     def in_memory(self, rng: np.random.Generator) -> MemoryRows:
         """Return a copy in memory, in standard units."""
@@ -322,8 +333,9 @@ class DeviceRows:
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
         """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
         X, weight = self.X, self.weight
-        if self._samples:
-            X, weight = (self._take(each, self._samples[0][0]) for each in (X, weight))
+        chosen = self._samples[0][0] if self._samples else self._eligible
+        if chosen is not None:
+            X, weight = (self._take(each, chosen) for each in (X, weight))
         step = -(-X.shape[0] // min(n_rows, max(100, _FEW_NUMBERS // self.n_columns)))
         weight = None if weight is None else to_numpy(weight[::step])
         return mean_absolute_gradient(ensemble, to_numpy(X[::step, :]), weight)
@@ -352,30 +364,39 @@ def _some(array: Any, rows: slice) -> Any:
     return array[rows] if array.ndim == 1 else array[rows, :]
 
 
+def total_weight(X: Any, weight: Any) -> float:
+    """Return the sum of the weights of rows."""
+    return float(X.shape[0] if weight is None else namespace(X).sum(weight, dtype=wide(X)))
+
+
+def _weighted_rows(weight: Any) -> Any:
+    """Return the numbers of the rows that have a weight, beside them; None if all have one."""
+    if weight is None:
+        return None
+    (numbers,) = namespace(weight).nonzero(weight)
+    return None if numbers.shape[0] == weight.shape[0] else numbers
+
+
 def device_moments(X: Any, weight: Any) -> Moments:
     """Return mean and deviation of each column, from sums of differences to a point amid the data."""
-    xp, n = namespace(X), int(X.shape[0])
-    some = to_numpy(X[:: max(1, n // _REFERENCE_ROWS), :])
-    with np.errstate(invalid="ignore"):
-        reference = np.median(some, axis=0)
-    origin = beside(reference, X)
-    sums = np.zeros((2, X.shape[1]))
-    for rows in _chunks(X):
-        d = _some(X, rows) - origin
-        w = None if weight is None else _some(weight, rows)[:, None]
-        for part, each in enumerate((d, d * d)):
-            each = each if w is None else each * w
-            sums[part] += to_numpy(_column_sums(each))
-    with np.errstate(all="ignore"):
-        shift, square = sums / (n if weight is None else float(xp.sum(weight, dtype=wide(X))))
-        mean, variance = to_numpy(origin).astype(np.float64) + shift, square - shift**2
-    deviation = np.sqrt(np.maximum(variance, 0))
-    info = xp.finfo(X.dtype)
-    small = float(info.smallest_normal) / float(info.eps)
-    for k in np.flatnonzero(~(np.isfinite(mean) & (variance > small) & np.isfinite(variance))):
-        column = to_numpy(X[:, int(k)])
-        mean[k], deviation[k] = careful_moments(column, None if weight is None else to_numpy(weight))
-    return Moments(mean, deviation)
+    kept = _weighted_rows(weight)
+    if kept is None:
+        some = X[reference_positions(X.shape[0]), :]
+    else:
+        some = namespace(X).take(X, kept[reference_positions(kept.shape[0])], axis=0)
+    reference = reference_point(to_numpy(some))
+    origin, sums = beside(reference, X), np.zeros((2, X.shape[1]))
+    with np.errstate(all="ignore"):  # a column that overflows here is looked at again
+        for rows in _chunks(X):
+            d = _some(X, rows) - origin
+            w = None if weight is None else _some(weight, rows)[:, None]
+            for part, each in enumerate((d, d * d)):
+                sums[part] += to_numpy(_column_sums(each if w is None else each * w))
+
+    def of_column(k: int) -> tuple[float, float]:
+        return careful_moments(to_numpy(X[:, k]), None if weight is None else to_numpy(weight))
+
+    return moments_of_columns(sums[None], total_weight(X, weight), reference, of_column)
 
 
 def _column_sums(X: Any) -> Any:
@@ -387,18 +408,3 @@ def _column_sums(X: Any) -> Any:
     stripes = xp.reshape(X[:n_whole, :], (-1, _STRIPES * X.shape[1]))
     whole = xp.reshape(xp.sum(stripes, axis=0), (_STRIPES, -1))
     return xp.sum(whole, axis=0, dtype=wide(X)) + xp.sum(X[n_whole:, :], axis=0, dtype=wide(X))
-
-
-def target_moments(residual: Any, weight: Any) -> tuple[Array, Array]:
-    """Return mean and deviation of each target; one where a target is constant."""
-    xp = namespace(residual)
-    difference = residual - residual[:1, :]  # exactly zero if constant
-    total = residual.shape[0] if weight is None else float(xp.sum(weight, dtype=wide(residual)))
-
-    def mean_of(values: Any) -> Array:
-        values = values if weight is None else values * weight[:, None]
-        return to_numpy(xp.sum(values, axis=0, dtype=wide(values))).astype(np.float64) / total
-
-    mean = mean_of(difference)
-    deviation = np.sqrt(np.maximum(mean_of(difference * difference) - mean**2, 0.0))
-    return to_numpy(residual[0, :]).astype(np.float64) + mean, np.where(deviation > 0, deviation, 1.0)

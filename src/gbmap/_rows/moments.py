@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 
+from gbmap._core.arrays import beside, namespace, to_numpy, wide
 from gbmap._core.units import Units
 
 Array = NDArray[Any]
@@ -104,12 +105,15 @@ def column_moments(each: Each, weight_sum: float) -> tuple[float, float]:
     return (mean, deviation) if deviation >= _SMALLEST else (low, 0.0)
 
 
-def target_moments(each: Each, weight_sum: float, first: Array) -> tuple[Array, Array]:
+def target_moments(each: Each, weight_sum: float) -> tuple[Array, Array]:
     """Return mean and deviation of each target, of any magnitude; one where a target is constant.
 
-    That is, where all rows are equal but those whose weight is next to nothing. `first` is the first row, the
-    difference from which is exactly zero for a constant.
+    That is, where all rows are equal but those whose weight is next to nothing. Sums are of differences from
+    the first row that has a weight, which are exactly zero for a constant. Blocks of targets may be of any
+    library.
     """
+    firsts = each(_first)
+    first = firsts[~np.isnan(firsts[:, 0])][0]
     size = each(_farthest, first).max(axis=0)
     unit = np.where(size > 0, size, 1.0)
     mean = each(_difference_total, first, unit).sum(axis=0) / weight_sum
@@ -162,31 +166,35 @@ def check_size(largest: float) -> None:
         )
 
 
-def _kept(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
-    """Return a column's numbers in float64 and their weights, where these are not zero."""
-    if weight is None:
-        return x.astype(np.float64), None
-    return x[weight > 0].astype(np.float64), weight[weight > 0]
+def _kept(numbers: Any, weight: Any) -> tuple[Any, Any]:
+    """Return numbers and their weights, where these are not zero."""
+    return (numbers, None) if weight is None else (numbers[weight > 0], weight[weight > 0])
 
 
-def _sum(values: Array, weight: Array | None) -> Any:
-    if weight is None:
-        return values.sum(axis=0)
-    return (values * (weight if values.ndim == 1 else weight[:, None])).sum(axis=0)
+def _kept_column(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
+    """Return the same of a column, in float64."""
+    x, weight = _kept(x, weight)
+    return x.astype(np.float64), weight
+
+
+def _sum(values: Any, weight: Any) -> Any:
+    if weight is not None:
+        values = values * (weight if values.ndim == 1 else weight[:, None])
+    return namespace(values).sum(values, axis=0, dtype=wide(values))
 
 
 def _extent(x: Array, weight: Array | None) -> tuple[float, float]:
     check_finite(x)
-    x, _ = _kept(x, weight)
+    x, _ = _kept_column(x, weight)
     return x.min(initial=np.inf), x.max(initial=-np.inf)
 
 
 def _total(x: Array, weight: Array | None) -> Any:
-    return _sum(*_kept(x, weight))
+    return _sum(*_kept_column(x, weight))
 
 
 def _squares(x: Array, weight: Array | None, mean: float, spread: float) -> Any:
-    x, weight = _kept(x, weight)
+    x, weight = _kept_column(x, weight)
     return _sum(((x - mean) / spread) ** 2, weight)
 
 
@@ -195,13 +203,29 @@ def weight_total(weight: Array, _: Array | None) -> Any:
     return weight.sum(dtype=np.float64)
 
 
-def _farthest(y: Array, weight: Array | None, first: Array) -> Any:
-    return np.abs(y - first).max(axis=0)
+def _first(y: Any, weight: Any) -> Array:
+    """Return the first row of a block that has a weight, NaN if none has."""
+    y, _ = _kept(y, weight)
+    return to_numpy(y[0, :]).astype(np.float64) if y.shape[0] else np.full(y.shape[1], np.nan)
 
 
-def _difference_total(y: Array, weight: Array | None, first: Array, unit: Array) -> Any:
-    return _sum((y - first) / unit, weight)
+def _farthest(y: Any, weight: Any, first: Array) -> Array:
+    y, _ = _kept(y, weight)
+    if not y.shape[0]:
+        return np.zeros(y.shape[1])
+    xp = namespace(y)
+    return to_numpy(xp.max(xp.abs(y - beside(first, y)), axis=0))
 
 
-def _difference_squares(y: Array, weight: Array | None, first: Array, unit: Array, mean: Array) -> Any:
-    return _sum(((y - first) / unit - mean) ** 2, weight)
+def _differences(y: Any, weight: Any, first: Array, unit: Array) -> tuple[Any, Any]:
+    y, weight = _kept(y, weight)
+    return (y - beside(first, y)) / beside(unit, y), weight
+
+
+def _difference_total(y: Any, weight: Any, first: Array, unit: Array) -> Array:
+    return to_numpy(_sum(*_differences(y, weight, first, unit)))
+
+
+def _difference_squares(y: Any, weight: Any, first: Array, unit: Array, mean: Array) -> Array:
+    difference, weight = _differences(y, weight, first, unit)
+    return to_numpy(_sum((difference - beside(mean, difference)) ** 2, weight))

@@ -62,7 +62,6 @@ class DaskRows:
         self.weight_sum = table.weight_sum(weight)
         self._samples: list[MemoryRows] = []
         self._chosen: list[list[Any]] = []  # columns of the numbers of their rows
-        self._first_sample: tuple[Array, Array | None] | None = None  # X as it is, and weight
 
     @property
     def n_rows(self) -> int:
@@ -150,8 +149,8 @@ class DaskRows:
         positions = draw(n_eligible, size, rng)
         chosen = self.table.choose(positions)
         X, y, F, weight = self._brought_here(chosen)
-        if self._first_sample is None:
-            self._first_sample = X.copy(), weight
+        if not self._samples:
+            self._first_sample = X.copy(), weight  # X as it is
         sample = sample_rows(X, y, F, weight, self.units, self.team)
         sample.complete = len(positions) == n_eligible
         self._samples.append(sample)
@@ -166,11 +165,6 @@ class DaskRows:
 
     def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
         """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
-        if self._first_sample is None:
-            positions = np.arange(0, self.n_rows, -(-self.n_rows // n_rows))
-            chosen = self.table.rows_at(positions, self.table.layout.lengths)
-            X, _, _, weight = self._brought_here(chosen)
-            return mean_absolute_gradient(ensemble, X, weight)
         X, weight = self._first_sample
         step = -(-len(X) // n_rows)
         return mean_absolute_gradient(ensemble, X[::step], None if weight is None else weight[::step])
@@ -208,12 +202,8 @@ def _standard_rows(table: DaskTable, units: Units, team: ThreadTeam, residual: b
             columns = [table.targets, table.score]
     y = table.keep(_standard_targets, columns, units, residual, table.dtype)
     F = table.keep(_starting_scores, columns, residual, table.dtype)
-    weight = None if table.weight is None else table.keep(_as_type, [table.weight], table.dtype)
-    return DaskRows(replace(table, targets=None, score=None), y, F, weight, units, team)
-
-
-def _as_type(_: Place, array: Array, dtype: np.dtype[Any]) -> Array:
-    return array.astype(dtype)
+    table = table.weighed_in(table.dtype)
+    return DaskRows(replace(table, targets=None, score=None), y, F, table.weight, units, team)
 
 
 def _standard(targets: Array, score: Array | None, units: Units, residual: bool) -> tuple[Array, Array]:

@@ -95,6 +95,13 @@ class DaskTable:
         weight = self.keep(_scaled, [weight], -int(np.frexp(mean)[1]))
         return replace(self, weight=weight, n_eligible=self.ask(_count, [weight]))
 
+    def weighed_in(self, dtype: np.dtype[Any]) -> Self:
+        """Return the same rows with weights of a type, in which the least of them may be none."""
+        if self.weight is None or dtype == np.float64:
+            return self
+        weight = self.keep(_as_type, [self.weight], dtype)
+        return replace(self, weight=weight, n_eligible=self.ask(_count, [weight]))
+
     def scored(self, f_0: Callable[[Array], Array] | None) -> Self:
         """Return the same rows with their f_0."""
         return self if f_0 is None else replace(self, score=self.keep(_applied, [self.X], f_0))
@@ -108,7 +115,7 @@ class DaskTable:
             name: column and keep(cut(column, self.layout.lengths, layout.bounds))
             for name, column in columns.items()
         }
-        X = cut(self.plan(_as_float64, [self.X]), self.layout.lengths, layout.bounds)
+        X = cut(self.plan(_as_type, [self.X], dtype), self.layout.lengths, layout.bounds)
         table = replace(self, layout=layout, dtype=dtype, X=keep_rows(X, 2 * self.nbytes), **cut_anew)  # type: ignore[arg-type]
         return table.weighted(table.weight)
 
@@ -127,19 +134,14 @@ class DaskTable:
     def target_moments(self) -> tuple[Array, Array]:
         """Return mean and deviation of the targets less f_0."""
         residual = self.keep(_residual, [self.targets, self.score])
-        first = self.ask(_first, [residual])[0]
-        return target_moments(self.each(residual, self.weight), self.weight_sum(self.weight), first)
+        return target_moments(self.each(residual, self.weight), self.weight_sum(self.weight))
 
     def choose(self, positions: Array) -> list[Any]:
         """Return a column of row numbers, given sorted positions among the rows that have a weight."""
-        return self.rows_at(positions, self.n_eligible, self.weight)
-
-    def rows_at(self, positions: Array, counts: list[int], weight: Column = None) -> list[Any]:
-        """Return a column of row numbers, given sorted positions among as many rows in each part."""
-        ends = np.cumsum(counts)
+        ends = np.cumsum(self.n_eligible)
         split = np.split(positions, np.searchsorted(positions, ends[:-1]))
         starts = np.concatenate([[0], ends[:-1]])
-        return self.keep(_numbers, [[each - start for each, start in zip(split, starts)], weight])
+        return self.keep(_numbers, [[each - start for each, start in zip(split, starts)], self.weight])
 
     def digests(self) -> Array:
         """Return what tells these rows from others, block by block, however they are cut into parts."""
@@ -174,8 +176,8 @@ def _applied(_: Place, X: Array, function: Any) -> Any:
     return function(X)
 
 
-def _as_float64(_: Place, X: Array) -> Array:
-    return X.astype(np.float64)
+def _as_type(_: Place, array: Array, dtype: np.dtype[Any]) -> Array:
+    return array.astype(dtype)
 
 
 def _column(_: Place, X: Array, k: int) -> Array:
@@ -185,11 +187,6 @@ def _column(_: Place, X: Array, k: int) -> Array:
 
 def _residual(_: Place, targets: Array, score: Array | None) -> Array:
     return targets if score is None else targets - score
-
-
-def _first(_: Place, residual: Array) -> Array:
-    first: Array = residual[0]
-    return first
 
 
 def _numbers(_: Place, positions: Array, weight: Array | None) -> Array:
