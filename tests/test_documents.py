@@ -9,6 +9,7 @@ import runpy
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -50,6 +51,46 @@ def pyplot(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=by_name)
 def test_the_code_of_a_page_runs(page, pyplot):
     exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {"__name__": page.stem})
+
+
+# Leaves as much of the environment as `pip install .` makes: gbmap, and what its dependencies need.
+BARE = """
+import re, sys
+from importlib.metadata import packages_distributions, requires
+
+def needed(name):
+    found = {name}
+    for line in requires(name) or []:
+        if "extra ==" not in line:
+            found |= needed(re.match(r"[\\w.-]+", line)[0].lower())
+    return found
+
+kept = needed("gbmap")
+owners = packages_distributions()
+
+class Others:
+    def find_spec(self, name, path=None, target=None):
+        of = {owner.lower() for owner in owners.get(name.partition(".")[0], kept)}
+        if not of & kept:
+            raise ModuleNotFoundError(f"pip install . does not bring {name}", name=name)
+
+sys.meta_path.insert(0, Others())
+"""
+
+
+def test_the_code_of_the_readme_runs_on_what_its_command_installs_and_beats_a_linear_model(tmp_path):
+    text = (ROOT / "README.md").read_text()
+    before, block = text.split("```python\n")[0], blocks(ROOT / "README.md", "python")[0]
+    assert before.rstrip().endswith("after `pip install .`:")
+    extra = "print('drift', (detector.predict(16 - X_test) < 0).mean())\nimport pandas\n"
+    given = [sys.executable, "-W", "error", "-c", "\n".join([BARE, block, extra])]
+    ended = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.stderr.endswith("ModuleNotFoundError: pip install . does not bring pandas\n"), ended.stderr
+    scores = dict(re.findall(r"^(\w+).* (\d\.\d+)$", ended.stdout, flags=re.MULTILINE))
+    for name, score in re.findall(r'print\(f"(\w+).*# (\d\.\d+)$', block, flags=re.MULTILINE):
+        assert float(scores[name]) == pytest.approx(float(score), abs=0.01), name
+    assert float(scores["GBMAP"]) > float(scores["linear"]) + 0.03
+    assert float(scores["drift"]) > 0.8
 
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
