@@ -546,7 +546,9 @@ def test_a_verbose_fit_is_seen_without_any_logging_set_up():
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_convergence_warning_per_fit(kind):
     model, X, y = model_and_data(kind, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match=r"5 of 5 stages ended at max_iter=1.*raise max_iter") as seen:
+    with pytest.warns(
+        ConvergenceWarning, match=r"5 of 5 stages ended before.*max_iter=1 .*raise max_iter"
+    ) as seen:
         model.fit(X, y)
     assert len(seen) == 1
     assert seen[0].filename == __file__

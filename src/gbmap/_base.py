@@ -155,8 +155,8 @@ class BaseGBMAP(
         unfinished = sum(not record.converged for record in self.history_)
         if unfinished:
             warnings.warn(
-                f"{unfinished} of {self.n_components_} stages ended at max_iter={self.max_iter} iterations "
-                "before they converged; raise max_iter, or tol if the loss is low enough.",
+                f"{unfinished} of {self.n_components_} stages ended before they converged, within "
+                f"max_iter={self.max_iter} iterations; raise max_iter, or tol if the loss is low enough.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -33,7 +33,9 @@ class StageRecord:
     n_evaluations : int
         Passes over all rows, of all outputs together.
     converged : bool
-        Whether the solver ended before ``max_iter``.
+        Whether the solver ended at a minimum, as far as ``tol`` tells one: its last iteration gained less
+        than that, Newton's step promises less than ten times as much, and it had iterations left. True for
+        f_0.
     """
 
     loss: float

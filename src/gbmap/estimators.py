@@ -77,7 +77,8 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
         A solve ends when an iteration lowers the objective by less than ``tol`` times its value, or
-        times the loss that the fit started with, if that is larger.
+        times the loss that the fit started with, if that is larger, and Newton's step promises less than
+        ten times as much.
     early_stopping : bool, default=False
         Whether to stop when the validation loss has not improved for ``n_iter_no_change`` stages,
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
@@ -314,7 +315,8 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
         A solve ends when an iteration lowers the objective by less than ``tol`` times its value, or
-        times the loss that the fit started with, if that is larger.
+        times the loss that the fit started with, if that is larger, and Newton's step promises less than
+        ten times as much.
     early_stopping : bool, default=False
         Whether to stop when the validation loss has not improved for ``n_iter_no_change`` stages,
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets

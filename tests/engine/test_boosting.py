@@ -243,6 +243,18 @@ def test_a_solution_is_stationary_and_its_value_that_of_its_theta(loss):
     assert solution.converged
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_solution_is_stationary_with_more_columns_than_rows(seed):
+    X = np.random.default_rng(seed).standard_normal((60, 120))
+    rows = rows_of(X, X[:, :5].sum(axis=1, keepdims=True))
+    solution = learner(rows, replace(SQUARED, ridge=1e-5))
+    _, gradient = rows.value_and_gradient(
+        replace(SQUARED, ridge=1e-5), 0, solution.theta[None], np.array([float(solution.sign)])
+    )
+    assert solution.converged
+    assert np.linalg.norm(gradient) < 0.01  # where a short step ended it, up to 0.5
+
+
 @pytest.mark.parametrize("sample_rows", [(500,), (200, 600), (10_000,)])
 def test_the_first_learner_with_identity_activation_is_ridge_regression(sample_rows):
     X, targets = draw(n=2000)

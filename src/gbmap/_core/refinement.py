@@ -84,7 +84,7 @@ def refine(
         unit=abs(rows.mean_loss(objective.loss, output)) or 1.0,
         ftol=max(solver.tol, 10 * rows.eps),
         max_iter=n_steps,
-        H=sample.joint_gauss_newton(objective, output, start, signs),
+        hessian=partial(sample.joint_gauss_newton, objective, output, signs=signs),
         bounds=box(solver.monotone, signs),
         watch=judge,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.in_step import in_step
-from gbmap._core.minimise import Ask, Asked, minimise
+from gbmap._core.minimise import Ask, Asked, Hessian, minimise
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
 
@@ -98,7 +98,8 @@ def fit_weak_learner(
         starts += [(sign, _start(objective, sign, w)) for sign in signs]
     tried = problem.race(coarse, starts, tol, n_race)
     best = min(tried, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
-    for sample in samples if plenty >= 1 and not best.converged else samples[1:]:
+    # What the race says of its end is not to be trusted: it knows no Hessian.
+    for sample in samples if coarse.complete or (plenty >= 1 and not best.converged) else samples[1:]:
         tol = _sample_tol(sample, len(rows.units.mean), solver.tol)
         best = problem.polish(sample, coarse, best, tol, solver.max_iter)
     if not coarse.complete:
@@ -141,8 +142,8 @@ class _Problem:
 
     def polish(self, rows: Rows, coarse: Sample, found: Solution, tol: float, max_iter: int) -> Solution:
         """Go on from a solution, preconditioned by the sample's Gauss-Newton matrix there."""
-        H = coarse.gauss_newton(self.objective, self.output, found.theta, found.sign)
-        further = self.solve(rows, found.sign, found.theta, tol, max_iter, H)
+        hessian = partial(coarse.gauss_newton, self.objective, self.output, sign=found.sign)
+        further = self.solve(rows, found.sign, found.theta, tol, max_iter, hessian)
         return replace(further, n_iter=found.n_iter + further.n_iter)
 
     def race(
@@ -156,15 +157,15 @@ class _Problem:
         return in_step(solves, lambda numbers, thetas: self._answers(rows, thetas, signs[numbers]))
 
     def solve(
-        self, rows: Rows, sign: int, start: Array, tol: float, max_iter: int, H: Array | None = None
+        self, rows: Rows, sign: int, start: Array, tol: float, max_iter: int, hessian: Hessian | None = None
     ) -> Solution:
-        """Run L-BFGS-B from `start`, in variables in which H is the identity if there is one."""
+        """Run L-BFGS-B from `start`, in variables in which the Hessian is the identity if there is one."""
         signs = np.array([sign])
 
         def ask(theta: Array) -> Asked:
             return self._answers(rows, [theta], signs)[0]
 
-        return self._minimise(rows, sign, start, tol, max_iter, H, ask)
+        return self._minimise(rows, sign, start, tol, max_iter, hessian, ask)
 
     def _answers(self, rows: Rows, thetas: list[Array], signs: Array) -> list[Asked]:
         values, gradients = rows.value_and_gradient(
@@ -173,7 +174,14 @@ class _Problem:
         return list(zip(values.tolist(), gradients))
 
     def _minimise(
-        self, rows: Rows, sign: int, start: Array, tol: float, max_iter: int, H: Array | None, ask: Ask
+        self,
+        rows: Rows,
+        sign: int,
+        start: Array,
+        tol: float,
+        max_iter: int,
+        hessian: Hessian | None,
+        ask: Ask,
     ) -> Solution:
         found = minimise(
             ask,
@@ -181,7 +189,7 @@ class _Problem:
             unit=self.unit,
             ftol=max(tol, 10 * rows.eps),
             max_iter=max_iter,
-            H=H,
+            hessian=hessian,
             bounds=box(self.monotone, np.array([sign])),
         )
         return Solution(found.x, sign, found.value, found.n_iter, found.n_evaluations, found.converged)

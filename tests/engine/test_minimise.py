@@ -1,0 +1,45 @@
+"""A solve ends at a minimum, or says that it has not."""
+
+import numpy as np
+import pytest
+
+from gbmap._core.minimise import minimise
+
+
+def solve(ask, start, hessian, **options):
+    known = None if hessian is None else lambda x: np.asarray(hessian, dtype=float)
+    settings = {"unit": 1.0, "ftol": 1e-6, "max_iter": 500, **options}
+    return minimise(ask, np.array(start, dtype=float), hessian=known, **settings)
+
+
+def bowl(x):
+    difference = x - np.array([1.0, 2.0])
+    return float(difference @ difference), 2 * difference
+
+
+@pytest.mark.parametrize("hessian", [None, [2.0, 2.0], [[2.0, 0.5], [0.5, 2.0]]])
+def test_a_bowl_has_its_minimum(hessian):
+    found = solve(bowl, [3.0, -4.0], hessian)
+    assert found.converged
+    np.testing.assert_allclose(found.x, [1, 2], atol=1e-3)
+
+
+def test_a_minimum_on_a_bound_is_one_though_the_function_slopes_there():
+    bounds = np.array([0.0, -np.inf]), np.array([np.inf, 0.0])
+    found = solve(bowl, [3.0, -4.0], [[2.0, 0.5], [0.5, 2.0]], bounds=bounds)
+    assert found.converged
+    np.testing.assert_allclose(found.x, [1, 0], atol=1e-3)
+
+
+def test_a_line_search_that_fails_is_no_convergence():
+    found = solve(lambda x: (bowl(x)[0], -bowl(x)[1]), [3.0, -4.0], [2.0, 2.0])
+    assert not found.converged
+    np.testing.assert_allclose(found.x, [3, -4])
+    assert found.n_evaluations < 100
+
+
+def test_running_out_of_evaluations_is_no_convergence():
+    # A Hessian so wrong that no line search is back within the evaluations that an iteration has.
+    found = solve(lambda x: (float(x[0] ** 4), 4 * x**3), [1.0], [1e-12], max_iter=1)
+    assert found.n_iter == 0
+    assert not found.converged
