@@ -122,7 +122,8 @@ def test_a_fold_whose_learners_no_longer_help_ends_early():
 
 
 def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_at_once(monkeypatch):
-    data, target = make_friedman1(300, random_state=0)  # without noise, so that learners help for long
+    monkeypatch.setattr(_racing, "_PATIENCE", 100)  # or a pair could end because its learners no longer help
+    data, target = make_friedman1(300, random_state=0)
     search = GBMAPRegressorCV(35, l2_regularizations=[1e-3, 1e-2, 3e-2], cv=2, random_state=0)
     raced = search.fit(data, target)
     goes_on = {end: np.ptp(raced.cv_losses_[:, :, end - 1 :], axis=2).any(axis=1) for end in (10, 30)}
