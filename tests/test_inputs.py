@@ -668,7 +668,7 @@ def test_frames_out(library, data):
     model = make(GBMAPRegressor).set_output(transform=library)
     phi = model.fit_transform(table, np.column_stack([y, -y]))
     assert isinstance(phi, type(table))
-    assert list(phi.columns) == [f"gbmapregressor{j}" for j in range(6)]
+    assert list(phi.columns) == [f"f{j}_{k}" for j in (1, 2, 3) for k in (0, 1)]
     assert_array_equal(phi.to_numpy(), model.set_output(transform="default").transform(table))
 
 

@@ -11,16 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gbmap import _dask, _foreign
 from gbmap._core import losses
@@ -47,7 +42,6 @@ _IMPORTANCE_NUMBERS = 5_000_000
 
 
 class BaseGBMAP(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     CallbackSupportMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -277,7 +271,6 @@ class BaseGBMAP(
         # They differ by one if an interrupt came between the two.
         self.ensemble_ = self.ensemble_[: self.n_components_ * self.ensemble_.n_outputs]
         del self.history_[self.n_components_ + 1 :]
-        self._n_features_out = len(self.ensemble_)
         self.n_iter_ = max(record.n_iter for record in self.history_)
         self.loss_curve_ = np.array([record.loss for record in self.history_])
         watched = np.array([record.validation_loss for record in self.history_])
@@ -310,6 +303,30 @@ class BaseGBMAP(
             with suppress(FloatingPointError), np.errstate(over="raise"):
                 return embed(dtype=X.dtype)
         return embed(dtype=np.float64)  # for what float32 cannot hold
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the coordinates, which are the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The names of the columns of X. They change nothing, but must be those of the fit.
+
+        Returns
+        -------
+        names : array of str of shape (``n_components_`` * n_outputs,)
+            "f1", "f2", ... as in the paper; with several outputs the class, or the number of the target,
+            follows: "f1_setosa", "f1_virginica", ..., "f2_setosa", and so on.
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        return coordinate_names(self.ensemble_.n_stages, self._output_names)
+
+    @property
+    def _output_names(self) -> Array | None:
+        """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
+        n_outputs = self.ensemble_.n_outputs
+        return None if n_outputs == 1 else np.asarray(getattr(self, "classes_", range(n_outputs)))
 
     def _lazily(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
@@ -349,6 +366,13 @@ class BaseGBMAP(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def coordinate_names(n_stages: int, output_names: Array | None) -> Array:
+    """Return what the coordinates, and the learners that give them, are called everywhere, of shape (M,)."""
+    suffixes = [""] if output_names is None else [f"_{each}" for each in output_names]
+    names = [f"f{stage}{suffix}" for stage in range(1, n_stages + 1) for suffix in suffixes]
+    return np.array(names, dtype=object)
 
 
 def _seed(random_state: Any) -> int:

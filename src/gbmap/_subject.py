@@ -102,10 +102,12 @@ class Subject:
     @property
     def output_names(self) -> Array | None:
         """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
-        n_outputs = self.ensemble.n_outputs
-        if n_outputs == 1:
-            return None
-        return np.asarray(getattr(self.model, "classes_", range(n_outputs)))
+        return self.model._output_names
+
+    @property
+    def coordinate_names(self) -> Array:
+        """The names of the coordinates, and of the learners that give them, of shape (M,)."""
+        return self.model.get_feature_names_out()
 
     @property
     def column_mean(self) -> Array:
@@ -221,6 +223,18 @@ class Subject:
     def score(self, inputs: Any) -> Array:
         """Return h of inputs, of shape (n, K)."""
         return self.map(self.ensemble.score, inputs, self.ensemble.n_outputs)
+
+
+def coordinate_index(coordinate: Any, names: Array, argument: str) -> int:
+    """Return the position of a coordinate, or of the learner that gives it, from its name or position."""
+    if isinstance(coordinate, str) and coordinate in names:
+        return int(np.flatnonzero(names == coordinate)[0])
+    if isinstance(coordinate, (int, np.integer)) and -len(names) <= coordinate < len(names):
+        return int(coordinate) % len(names)
+    raise ValueError(
+        f"{argument} must be a name from {names[0]!r} to {names[-1]!r}, or a position below {len(names)}, "
+        f"got {coordinate!r}."
+    )
 
 
 def dense(rows: Any) -> Array:

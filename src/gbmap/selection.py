@@ -12,7 +12,6 @@ from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
     RegressorMixin,
     TransformerMixin,
     clone,
@@ -44,7 +43,6 @@ _USUAL_LEARNERS = 40
 
 
 class BaseGBMAPCV(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -150,7 +148,6 @@ class BaseGBMAPCV(
             **best, **settings, n_components=self.n_components_, n_jobs=self.n_jobs
         )
         self.best_estimator_.fit(X, y, sample_weight)
-        self._n_features_out = len(self.best_estimator_.ensemble_)
         return self
 
     def _refine(self, models: Array, finalists: Array, folds: Folds) -> int:
@@ -269,6 +266,21 @@ class BaseGBMAPCV(
         phi : array of shape (n_samples, ``n_components_`` * n_outputs)
         """
         return self._fitted().transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the coordinates, as `GBMAPRegressor` gives them.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The names of the columns of X. They change nothing, but must be those of the fit.
+
+        Returns
+        -------
+        names : array of str of shape (``n_components_`` * n_outputs,)
+        """
+        names: Array = self._fitted().get_feature_names_out(input_features)
+        return names
 
     def _fitted(self) -> Any:
         check_is_fitted(self)

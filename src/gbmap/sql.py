@@ -61,7 +61,8 @@ def to_sql(
         - "label" (classifiers): ``label``, the class.
         - "score" (classifiers): ``score``, or ``score_<class>`` for more than two classes.
         - "probability" (classifiers): ``probability_<class>``.
-        - "embedding": ``phi_0``, ``phi_1``, ...
+        - "embedding": ``f1``, ``f2``, ..., or ``f1_<class>``, ... for several outputs, as
+          ``get_feature_names_out`` names them.
 
         None is "prediction", or "label" for a classifier.
     keep : str or sequence of str, default=()
@@ -248,9 +249,9 @@ def _coordinate(ensemble: Ensemble, j: int, t: str) -> str:
 
 def _results(statement: Statement, parts: Sequence[_Part], wanted: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return the columns of the result, by their name and what they hold."""
-    model, ensemble = parts[0].model, parts[0].ensemble
+    model = parts[0].model
     found: dict[str, list[tuple[str, str]]] = {}
-    found["embedding"] = [(f"phi_{j}", f"phi0_{j}") for j in range(len(ensemble))]
+    found["embedding"] = [(name, f"phi0_{j}") for j, name in enumerate(model.get_feature_names_out())]
     if wanted != ("embedding",):
         scores = _score(statement, parts, passed_on="embedding" in wanted)
         classes = list(getattr(model, "classes_", range(len(scores))))

@@ -95,6 +95,8 @@ def test_a_model_file_tells_what_it_is(run, folder):
     assert len(document["learners"]) == n_learners > 1
     assert "size" in document["learners"][0]["active_where"]
     assert all(each["active_where"] in text for each in document["learners"])
+    assert [each["name"] for each in document["learners"]] == [f"f{j + 1}" for j in range(n_learners)]
+    assert f"f{n_learners} " in text
 
 
 @pytest.mark.parametrize("what", ["bare", "pipeline", "detector", "unfitted"])

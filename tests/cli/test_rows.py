@@ -58,7 +58,7 @@ def test_alarms_can_be_added_and_columns_passed_on(run, folder, more):
 def test_coordinates_add_up_to_the_prediction(run, folder):
     phi = table(run("transform", folder / "price.gbmap", folder / "more.csv"))
     found = table(run("predict", folder / "price.gbmap", folder / "more.csv"))
-    assert list(phi.columns) == [f"phi_{j}" for j in range(phi.shape[1])]
+    assert list(phi.columns) == [f"f{j + 1}" for j in range(phi.shape[1])]
     assert 1 < phi.shape[1] <= 6
     np.testing.assert_allclose(phi.sum(axis=1), found["prediction"], rtol=1e-10)
 

@@ -435,7 +435,7 @@ def test_the_dictionary_is_plain_and_survives_json(kind):
     assert_allclose(told["contributions"], assessment.contributions, rtol=0)
     assert told["regions"]["n_rows"] == assessment.regions.n_rows.tolist()
     assert told["feature_names"] == list(assessment.feature_names)
-    assert set(told["coordinates"]) == {"shifts", "distances", "half_spaces", "outputs"}
+    assert set(told["coordinates"]) == {"names", "shifts", "distances", "half_spaces", "outputs"}
 
 
 def test_in_the_dictionary_an_unknown_mean_is_none_and_a_calibrated_batch_is_plain_too():

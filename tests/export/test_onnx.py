@@ -72,14 +72,14 @@ def run(onnx_model, rows):
 def all_outputs(model):
     if isinstance(model, GBMAPRegressor):
         return ["prediction", "embedding", "coefficients"]
-    probabilities = ["probabilities"] if hasattr(model, "predict_proba") else []
+    probabilities = ["probability"] if hasattr(model, "predict_proba") else []
     return ["label", *probabilities, "score", "embedding", "coefficients"]
 
 
 def expected(model, rows, output):
     if output == "coefficients":
         return explain(model, rows).coefficients
-    method = {"probabilities": "predict_proba", "score": "decision_function", "embedding": "transform"}
+    method = {"probability": "predict_proba", "score": "decision_function", "embedding": "transform"}
     return getattr(model, method.get(output, "predict"))(rows)
 
 
@@ -141,7 +141,7 @@ def test_probabilities_stay_right_where_all_of_them_are_tiny_or_nearly_one(name,
     for shift in (-300.0, 300.0):
         m = model.n_components_
         model.ensemble_ = replace(model.ensemble_, intercepts=model.ensemble_.intercepts + shift / m)
-        given = run(to_onnx(model, outputs=["probabilities"], dtype=dtype), X)["probabilities"]
+        given = run(to_onnx(model, outputs=["probability"], dtype=dtype), X)["probability"]
         assert np.isfinite(given).all()
         rtol = 1e-3 if dtype == np.float32 else 1e-9
         np.testing.assert_allclose(given, model.predict_proba(X), rtol=rtol, atol=np.finfo(dtype).tiny)
@@ -248,7 +248,7 @@ def test_old_and_new_operator_sets_give_the_same(opset):
         ),
         ("regressor", {"outputs": []}, r"outputs must be .* got \[\]"),
         ("regressor", {"outputs": ["embedding"] * 2}, "outputs must be .* each at most once"),
-        ("hinge", {"outputs": ["probabilities"]}, "loss='hinge'"),
+        ("hinge", {"outputs": ["probability"]}, "loss='hinge'"),
         ("regressor", {"dtype": np.float16}, "dtype must be float32 or float64, got float16"),
         ("regressor", {"opset": 12}, r"opset must be from 13 to \d+, .* got 12"),
         ("regressor", {"opset": 999}, "opset must be .* got 999"),
@@ -327,7 +327,7 @@ def test_a_pipeline_of_a_classifier_converts_and_its_names_do_not_clash(bins, dt
     frame, price = houses()
     y = np.array(["low", "middle", "high"])[np.digitize(price, bins)]
     model = make_pipeline(encoder(), GBMAPClassifier(4, random_state=0)).fit(frame, y)
-    outputs = ["label", "probabilities", "embedding", "coefficients"]
+    outputs = ["label", "probability", "embedding", "coefficients"]
     given = run(to_onnx(model, frame, outputs=outputs, dtype=dtype), frame)
     assert list(given) == ["label_1", *outputs[1:]]  # "label" is a column
     assert_agrees(model, frame, {"label": given.pop("label_1"), **given}, dtype)

@@ -187,7 +187,7 @@ def rounding(model, X):
 
 
 def assert_embeds(result, model, X):
-    gap = np.abs(stacked(result, "phi_") - model.transform(X))
+    gap = np.abs(stacked(result, "f") - model.transform(X))
     assert (gap <= 1e-9 * np.abs(model.transform(X)) + rounding(model, X)).all()
 
 
@@ -202,7 +202,7 @@ def test_predictions_and_embedding_are_those_of_the_regressor(database, dialect,
     if database == "postgresql":
         frame = frame.where(frame.abs() > 1e-307, 0.0)  # an underflow is an error there
     result = scored(model, frame, database, dialect, outputs=["prediction", "embedding"])
-    assert list(result) == ["prediction", "phi_0", "phi_1", "phi_2", "phi_3"]
+    assert list(result) == ["prediction", "f1", "f2", "f3", "f4"]
     slack = rounding(model, frame).sum(axis=1)
     expected = model.predict(frame)
     assert (np.abs(result["prediction"] - expected) <= 1e-9 * np.abs(expected) + slack).all()
@@ -305,7 +305,7 @@ def test_numbers_keep_their_last_bit():
     zero = {name: np.zeros_like(getattr(many, name)) for name in ("weights", "offsets")}
     model.ensemble_ = replace(many, **zero, intercepts=intercepts)
     result = scored(model, numbers().head(1), "duckdb", "duckdb", outputs="embedding")
-    assert_array_equal(stacked(result, "phi_")[0], intercepts)
+    assert_array_equal(stacked(result, "f")[0], intercepts)
 
 
 @pytest.mark.parametrize("database", ["sqlite", "duckdb"])
@@ -455,7 +455,7 @@ HOSTILE = [
     "{0} {name} %s ? :x $1",
     "x0",
     "k0",
-    "phi_0",
+    "f1",
     '"',
     "'",
     "a.b",
@@ -662,7 +662,7 @@ def test_a_pipeline_gives_its_predictions_from_the_raw_columns(database, dialect
     frame, model = mixed()[0], behind(kind)
     result = scored(model, frame, database, dialect, outputs=["prediction", "embedding"])
     assert_allclose(result["prediction"], model.predict(frame), rtol=1e-9, atol=1e-9)
-    assert_allclose(stacked(result, "phi_"), model.transform(frame), rtol=1e-9, atol=1e-9)
+    assert_allclose(stacked(result, "f"), model.transform(frame), rtol=1e-9, atol=1e-9)
 
 
 @each_database

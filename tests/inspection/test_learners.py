@@ -318,7 +318,9 @@ def test_faults_are_told_with_the_way_out():
     cards = learner_cards(model, X)
     with pytest.raises(ValueError, match="needs y; pass it to learner_cards"):
         cards.plot()
-    with pytest.raises(ValueError, match=r"learner must be below 4.*got 4"):
+    with pytest.raises(
+        ValueError, match="learner must be a name from 'f1' to 'f4', or a position below 4, got 4"
+    ):
         cards.plot_card(4)
     with pytest.raises(ValueError, match="y must have as many rows as X, 90, got 5"):
         learner_cards(model, X, y[:5])

@@ -291,7 +291,7 @@ def test_the_frame_has_a_row_per_region():
     X = np.array([[1.0, 1], [2, 1], [3, 1], [-1, 1], [-2, 1], [-1, -1]])
     found = regions(with_learners(X, [[1, 0], [0, 1]], [0, 0]), X)
     frame = found.to_frame()
-    assert frame["active_learners"].tolist() == ["0, 1", "1", "none"]
+    assert frame["active_learners"].tolist() == ["f1, f2", "f2", "none"]
     assert frame["n_rows"].tolist() == [3, 2, 1]
     assert_array_equal(frame["description"], found.descriptions)
     assert not {"mean_target", "mean_loss", "bias"} & set(frame.columns)

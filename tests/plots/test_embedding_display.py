@@ -70,15 +70,12 @@ def test_axes_tell_the_coordinate_its_class_and_its_share(numbers, classes):
     X, y, model = numbers
     shares = explained_shares(Subject.of(model), X, y)
     with_y = EmbeddingDisplay.from_estimator(model, X, y, components=(1, 0)).ax_
-    assert with_y.get_xlabel() == f"coordinate 1, explains {round(100 * shares[1])} % of the loss"
-    assert with_y.get_ylabel() == f"coordinate 0, explains {round(100 * shares[0])} % of the loss"
-    assert EmbeddingDisplay.from_estimator(model, X).ax_.get_xlabel() == "coordinate 0"
+    assert with_y.get_xlabel() == f"f2, explains {round(100 * shares[1])} % of the loss"
+    assert with_y.get_ylabel() == f"f1, explains {round(100 * shares[0])} % of the loss"
+    assert EmbeddingDisplay.from_estimator(model, X).ax_.get_xlabel() == "f1"
     X, y, model = classes
-    assert EmbeddingDisplay.from_estimator(model, X).ax_.get_ylabel() == "coordinate 1, of low"
-    assert (
-        EmbeddingDisplay.from_estimator(model, X, components=(2,)).ax_.get_xlabel()
-        == r"coordinate 2, of mid \$"
-    )
+    assert EmbeddingDisplay.from_estimator(model, X).ax_.get_ylabel() == "f1_low"
+    assert EmbeddingDisplay.from_estimator(model, X, components=(2,)).ax_.get_xlabel() == r"f1_mid \$"
 
 
 def test_colours_are_the_target_the_prediction_or_the_loss(numbers, classes, targets):
@@ -193,10 +190,8 @@ def test_a_map_of_one_point_is_drawn_without_a_warning(numbers):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            {"components": (0, 4)},
-            r'components must be "pca", or one or two positions from 0 to 3, got \(0, 4\)',
-        ),
+        ({"components": (0, 4)}, "components must be a name from 'f1' to 'f4', or a position below 4, got 4"),
+        ({"components": ("f5",)}, "components must be a name from 'f1' to 'f4', .*, got 'f5'"),
         ({"components": (0, 1, 2)}, "components must be"),
         ({"components": 1}, "components must be"),
         ({"components": "umap"}, "components must be"),
@@ -220,7 +215,7 @@ def test_several_targets_need_a_choice(targets):
         ValueError, match=r"output must be given to colour by one of 2 targets, one of \[0, 1\]"
     ):
         EmbeddingDisplay.from_estimator(model, X, y)
-    with pytest.raises(ValueError, match=r"positions of \[0, 2, 4\], got \(1,\)"):
+    with pytest.raises(ValueError, match=r"of the output, f1_0, f2_0, f3_0, got \(1,\)"):
         EmbeddingDisplay.from_estimator(model, X, y, output=0, components=(1,))
     with pytest.raises(ValueError, match="needs at least two rows"):
         EmbeddingDisplay.from_estimator(model, X[:1], y[:1], output=0, components="pca")

@@ -220,7 +220,7 @@ def test_classes_have_scores_probabilities_and_a_choice_of_outputs():
     assert_allclose(own["log_loss"], log_loss(y[90:], fitted.predict_proba(X[90:])), rtol=1e-5)
     assert contents["outputs"] == ["setosa", "versicolor", "virginica"]
     at = rows_of(contents, "held out")
-    p = np.array(contents["map"]["probabilities"])[:, at]
+    p = np.array(contents["map"]["probability"])[:, at]
     assert_allclose(p.T, fitted.predict_proba(X[90:]), atol=1e-3)
     truth = np.searchsorted(fitted.classes_, y[90:])
     assert_allclose(np.array(contents["map"]["error"])[at], 1 - p[truth, np.arange(60)], atol=1e-3)

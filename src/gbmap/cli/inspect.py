@@ -84,11 +84,14 @@ def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
         "parameters": {k: str(v) for k, v in subject.model.get_params(deep=False).items()},
         "learners": [
             {
+                "name": name,
                 "sign": "+" if sign > 0 else "-",
                 "output": None if names is None else names[output],
                 "active_where": half_space(subject, j, rows=rows),
             }
-            for j, (sign, output) in enumerate(zip(subject.ensemble.signs, subject.ensemble.outputs))
+            for j, (name, sign, output) in enumerate(
+                zip(subject.coordinate_names, subject.ensemble.signs, subject.ensemble.outputs)
+            )
         ],
     }
 
@@ -121,11 +124,7 @@ def _show_learners(page: Page, learners: list[dict[str, Any]]) -> None:
     if not learners:
         return
     page.heading("Learners: where each raises (+) or lowers (-) the prediction")
-    several = learners[0]["output"] is not None
-    rows = [
-        [f"phi_{j}", *([each["output"]] if several else []), each["sign"], each["active_where"]]
-        for j, each in enumerate(learners[:_SHOWN_LEARNERS])
-    ]
-    page.table(["", *(["output"] if several else []), "", "where"], rows)
+    rows = [[each["name"], each["sign"], each["active_where"]] for each in learners[:_SHOWN_LEARNERS]]
+    page.table(["", "", "where"], rows)
     if len(learners) > _SHOWN_LEARNERS:
         page.line(f"... and {len(learners) - _SHOWN_LEARNERS} more; --json has them all.")

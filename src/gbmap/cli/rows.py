@@ -60,9 +60,10 @@ def transform(
 ) -> None:
     """Write the coordinates of the rows of a table.
 
-    They are the outputs of the learners, "phi_0", "phi_1", ..., in the units of the
+    They are the outputs of the learners, "f1", "f2", ..., in the units of the
     target (log-odds for classes); for one target they add up to the prediction.
-    For more than two classes there is one of each class, then the next of each.
+    For more than two classes there is one of each class, "f1_CLASS", then the next
+    of each, "f2_CLASS", and so on.
 
     For example:
       gbmap transform houses.gbmap houses.csv --keep id --out map.csv
@@ -72,7 +73,7 @@ def transform(
     loaded = load_model(model)
 
     def columns(frame: Any) -> Any:
-        return _numbered(loaded.transform(frame))
+        return _coordinates(loaded, frame)
 
     _map_rows("transform", columns, data, output, keep or [], Screen(quiet=quiet))
 
@@ -152,10 +153,12 @@ def _alarms(model: Any, features: Any) -> dict[str, Any]:
     }
 
 
-def _numbered(coordinates: Any) -> Any:
+def _coordinates(model: Any, frame: Any) -> Any:
     import pandas as pd
 
-    return pd.DataFrame(coordinates, columns=[f"phi_{j}" for j in range(coordinates.shape[1])])
+    from gbmap._subject import Subject
+
+    return pd.DataFrame(model.transform(frame), columns=Subject.of(model.pipeline_).coordinate_names)
 
 
 def _output(out: str, *inputs: Path, no_overwrite: bool) -> Output | None:

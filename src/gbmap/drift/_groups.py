@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap.inspection._patterns import describe, unpack
+from gbmap.inspection._patterns import active_names, describe, unpack
 from gbmap.inspection._words import HalfSpace
 
 Array = NDArray[Any]
@@ -53,14 +53,13 @@ class Groups:
         """The share of rows of the batch with a pattern that no reference row has."""
         return float((self.labels == len(self.patterns) + 1).mean())
 
-    def table(self, words: list[HalfSpace], inputs: Any) -> dict[str, Array]:
-        """Return what the regions are, and how many rows they have."""
+    def table(self, words: list[HalfSpace], names: Array, inputs: Any) -> dict[str, Array]:
+        """Return what the regions are, by the words and names of learners, and how many rows they have."""
         patterns = unpack(self.patterns, len(words))
         descriptions = describe(patterns, self.reference_labels, words, inputs)[0]
-        learners = [", ".join(map(str, np.flatnonzero(row))) or "none" for row in patterns]
         n_rows, n_reference_rows = self._sums(self.labels), self._sums(self.reference_labels)
         return {
-            "active_learners": np.array([*learners, "", ""], dtype=object),
+            "active_learners": np.array([*active_names(patterns, names), "", ""], dtype=object),
             "descriptions": np.array([*descriptions, "other patterns", "never seen"], dtype=object),
             "n_rows": n_rows,
             "share": n_rows / len(self.labels),

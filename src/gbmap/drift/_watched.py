@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._base import BaseGBMAP
+from gbmap._base import BaseGBMAP, coordinate_names
 from gbmap._initial import class_score
 from gbmap._subject import Subject
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -55,6 +55,11 @@ class Watched:
         """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
         names = self.subject.output_names
         return names if names is None or self.classes is None else self.classes
+
+    @property
+    def coordinate_names(self) -> Array:
+        """The names of the coordinates, of shape (M,); after the classes of a foreign model."""
+        return coordinate_names(self.subject.ensemble.n_stages, self.output_names)
 
     def embed(self, inputs: Any) -> Array:
         """Return phi of the GBMAP's inputs, of shape (n, M)."""

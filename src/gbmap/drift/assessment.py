@@ -41,6 +41,8 @@ class CoordinateShifts:
 
     Attributes
     ----------
+    names : array of str of shape (M,)
+        What the coordinates are called: "f1", "f2", ..., as ``get_feature_names_out`` tells.
     shifts : array of shape (M,)
         The mean of f_j over the batch less that over the reference; those of an output add up to its shift.
     distances : array of shape (M,)
@@ -62,6 +64,7 @@ class CoordinateShifts:
     True
     """
 
+    names: Array
     shifts: Array
     distances: Array
     half_spaces: Array
@@ -81,7 +84,7 @@ class RegionShifts:
     outputs : integer array of shape (R,)
         The position of the output.
     active_learners : array of str of shape (R,)
-        The positions of the output's active learners, such as "0, 3"; empty for the last two regions.
+        The names of the output's active learners, such as "f1, f4"; empty for the last two regions.
     descriptions : array of str of shape (R,)
         At most three half-spaces that tell the region's reference rows from the others best.
     n_rows, share : arrays of shape (R,)
@@ -252,8 +255,9 @@ class DriftAssessment:
         table = self.coordinates if part == "coordinates" else self.regions
         columns = {each.name: getattr(table, each.name) for each in fields(table)}
         position = columns.pop("outputs")
+        labels = columns.pop("names", range(len(position)))
         known = {_OF_ONE.get(name, name): each for name, each in columns.items() if each is not None}
-        frame = pd.DataFrame(known, index=pd.RangeIndex(len(position), name=part.removesuffix("s")))
+        frame = pd.DataFrame(known, index=pd.Index(labels, name=part.removesuffix("s")))
         if self.output_names is not None:
             frame.insert(0, "output", self.output_names[position])
         return frame
@@ -396,6 +400,7 @@ def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[H
         "contributions": squeeze(subject.columns.collect(of_inputs[None])[0]),
         "remainder": of_one(remainder),
         "coordinates": CoordinateShifts(
+            names=drifter.watched.coordinate_names,
             shifts=shares.sum(axis=0),
             distances=distances,
             half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
@@ -431,10 +436,10 @@ def _regions(
     losses: Array | None,
 ) -> dict[str, Any]:
     """Return the table of regions of all outputs, and the share of rows in none of them."""
-    n_outputs = batch.scores.shape[1]
+    n_outputs, names = batch.scores.shape[1], drifter.watched.coordinate_names
     groups = [Groups.of(*patterns) for patterns in zip(batch.patterns, reference.patterns)]
     tables = [
-        group.table(words[k::n_outputs], drifter.inputs)
+        group.table(words[k::n_outputs], names[k::n_outputs], drifter.inputs)
         | group.means(indicators, losses)
         | group.shifts(batch.scores[:, k], reference.scores[:, k])
         | {"outputs": np.full(len(group.patterns) + 2, k)}

@@ -36,6 +36,11 @@ def unpack(bits: Array, n_learners: int) -> Array:
     return np.unpackbits(packed, axis=1, count=n_learners).astype(bool)
 
 
+def active_names(patterns: Array, names: Array) -> list[str]:
+    """Return the names of the learners that are active in each pattern, (R, m), such as "f1, f4"."""
+    return [", ".join(names[row]) or "none" for row in patterns]
+
+
 def describe(
     patterns: Array, labels: Array, words: list[HalfSpace], inputs: Any
 ) -> tuple[Array, Array, Array]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from gbmap._base import coordinate_names
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut
 from gbmap._subject import Subject
@@ -77,6 +78,8 @@ class ModelDifference:
     ----------
     model : GBMAPRegressor, or a pipeline that ends in one
         Fitted to the difference: ``model.predict(X)`` is the modelled difference.
+    names : array of str of shape (M,)
+        What the learners are called: "f1", "f2", ..., with several outputs "f1_<output>", and so on.
     half_spaces : array of str of shape (M,)
         Where each learner is active, by its three largest terms, the others at their means.
     signs : array of shape (M,)
@@ -124,6 +127,7 @@ class ModelDifference:
     """
 
     model: Any
+    names: Array
     half_spaces: Array
     signs: Array
     coverage: Array
@@ -157,7 +161,7 @@ class ModelDifference:
         table = {"half_space": self.half_spaces, **dict(zip(names, values))}
         if self.output_names is not None:
             table = {"output": self.output_names[self.outputs], **table}
-        return pd.DataFrame(table, index=pd.RangeIndex(len(self.signs), name="learner"))
+        return pd.DataFrame(table, index=pd.Index(self.names, name="learner"))
 
     def plot(self, *, output: Any = None, ax: Any = None) -> BarDisplay:
         """Draw the mean difference inside each half-space, in the order of learning.
@@ -310,9 +314,11 @@ def model_difference(
     never = np.logical_not(active.reshape(len(active), -1, n_outputs).any(axis=1))
     constant = np.ptp(difference, axis=0) == 0
     rows = standard_rows(subject, inputs)
+    of_outputs = output_names(classes, n_outputs)
     held_out = _held_out_r2(subject.model, inputs, difference, random_state)
     return ModelDifference(
         model=model,
+        names=coordinate_names(ensemble.n_stages, of_outputs),
         half_spaces=np.array([half_space(subject, j, rows=rows) for j in range(len(ensemble))], dtype=object),
         signs=np.where(ensemble.weights.any(axis=1), ensemble.signs, 0.0),
         coverage=active.mean(axis=0),
@@ -326,7 +332,7 @@ def model_difference(
         first_predictions=squeeze(of_first.astype(np.float64)),
         coordinates=phi,
         outputs=ensemble.outputs,
-        output_names=output_names(classes, n_outputs),
+        output_names=of_outputs,
         classes=classes,
         first=first,
         second=second,

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from gbmap._core.losses import Loss
 from gbmap._drawing import BarDisplay, CurveDisplay
-from gbmap._subject import Subject
+from gbmap._subject import Subject, coordinate_index
 from gbmap.inspection._results import need
 from gbmap.inspection._words import HalfSpace, standard_rows
 
@@ -30,6 +30,9 @@ class LearnerCards:
 
     Attributes
     ----------
+    names : array of str of shape (M,)
+        What the learners are called, and the coordinates that they give: "f1", "f2", ..., as
+        ``get_feature_names_out`` tells.
     signs : array of shape (M,)
         -1 for a learner that lowers the prediction where it is active, +1 for one that raises it.
     outputs : integer array of shape (M,)
@@ -75,6 +78,7 @@ class LearnerCards:
     ['sign', 'active_share', 'contribution_spread']
     """
 
+    names: Array
     signs: Array
     outputs: NDArray[np.intp]
     active_share: Array
@@ -107,7 +111,7 @@ class LearnerCards:
                 "half_space": self.half_spaces,
                 "half_space_accuracy": self.half_space_accuracy,
             },
-            index=pd.RangeIndex(len(self.signs), name="learner"),
+            index=pd.Index(self.names, name="learner"),
         )
         if self.output_names is not None:
             frame.insert(0, "output", self.output_names[self.outputs])
@@ -136,13 +140,13 @@ class LearnerCards:
             stages, {"explained": self.explained_loss}, label, "share of loss explained"
         ).plot(ax=ax)
 
-    def plot_card(self, learner: int, *, n_features: int = 12, ax: Any = None) -> BarDisplay:
+    def plot_card(self, learner: Any, *, n_features: int = 12, ax: Any = None) -> BarDisplay:
         """Draw the weights of one learner as bars, the largest first.
 
         Parameters
         ----------
-        learner : int
-            The position of the learner.
+        learner : str or int
+            The name of the learner, such as "f1", or its position, from 0.
         n_features : int, default=12
             The most bars.
         ax : matplotlib Axes, default=None
@@ -152,12 +156,8 @@ class LearnerCards:
         -------
         display : BarDisplay
         """
-        if not -len(self.signs) <= learner < len(self.signs):
-            raise ValueError(
-                f"learner must be below {len(self.signs)}, the number of learners, got {learner}."
-            )
         return BarDisplay.largest(
-            self.weights[learner],
+            self.weights[coordinate_index(learner, self.names, "learner")],
             self.feature_names,
             n_features,
             value_label="weight per standard deviation of a feature",
@@ -207,6 +207,7 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     active_share, accuracy, spread = _activity(subject, inputs, words)
     weights = _column_weights(subject)
     return LearnerCards(
+        names=subject.coordinate_names,
         signs=ensemble.signs,
         outputs=ensemble.outputs,
         active_share=active_share,

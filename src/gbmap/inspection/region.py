@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
 from gbmap._subject import Subject
-from gbmap.inspection._patterns import describe, patterns_of, unpack
+from gbmap.inspection._patterns import active_names, describe, patterns_of, unpack
 from gbmap.inspection._results import need
 from gbmap.inspection._words import HalfSpace, standard_rows
 from gbmap.inspection.explanation import explain
@@ -36,6 +36,8 @@ class Regions:
     ----------
     patterns : boolean array of shape (R, m)
         Which of the output's m learners are active.
+    learner_names : array of str of shape (m,)
+        What those learners are called: "f1", "f2", ..., as ``get_feature_names_out`` tells.
     n_rows, share : arrays of shape (R,)
         How many of the rows lie in a region, and their share.
     mean_prediction : array of shape (R,)
@@ -78,6 +80,7 @@ class Regions:
     """
 
     patterns: Array
+    learner_names: Array
     n_rows: Array
     share: Array
     mean_prediction: Array
@@ -117,15 +120,13 @@ class Regions:
     def to_frame(self) -> Any:
         """Return a pandas frame with a row per region; columns that need y only if it was given.
 
-        Learners are given by their position in `patterns`.
-
         Returns
         -------
         frame : pandas.DataFrame
         """
         pd = need("pandas", "data")
         table = {
-            "active_learners": [", ".join(map(str, np.flatnonzero(row))) or "none" for row in self.patterns],
+            "active_learners": active_names(self.patterns, self.learner_names),
             "n_rows": self.n_rows,
             "share": self.share,
             "mean_prediction": self.mean_prediction,
@@ -214,6 +215,7 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     descriptions, precision, coverage = describe(patterns, labels, words, inputs)
     return Regions(
         patterns=patterns,
+        learner_names=subject.coordinate_names[k::n_outputs],
         n_rows=n_rows,
         share=n_rows / len(labels),
         **_means(subject, subject.full_score(X), targets, k, labels, n_rows),

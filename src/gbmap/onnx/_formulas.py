@@ -104,7 +104,7 @@ class Formulas:
         return graph.add("Gather", graph.tensor(labels_of(self.model)), winner)
 
     @property
-    def probabilities(self) -> str:
+    def probability(self) -> str:
         """Those of each class against the rest, normalised in log space, since all of them may be tiny."""
         graph = self.graph
         against = graph.constant(-self.model._make_loss().log_odds_per_score)
@@ -161,7 +161,7 @@ def output_type(subject: Subject, output: str, kind: np.dtype[Any]) -> tuple[np.
     shapes = {
         "prediction": lambda: [n_outputs] if model._targets_2d else [],
         "score": lambda: several,
-        "probabilities": lambda: [len(model.classes_)],
+        "probability": lambda: [len(model.classes_)],
         "embedding": lambda: [len(subject.ensemble)],
         "coefficients": lambda: [len(subject.feature_names), *several],
     }

@@ -124,7 +124,7 @@ def _wanted_outputs(operator: Any, container: Any) -> list[str]:
             f"skl2onnx wants probabilities of a classifier, which loss={model.loss!r} does not give; pass "
             f'options={{{type(model).__name__}: {{"raw_scores": True}}}}, or use gbmap.onnx.to_onnx.'
         )
-    return ["label", "probabilities"]
+    return ["label", "probability"]
 
 
 def refuse_init(model: Any) -> None:

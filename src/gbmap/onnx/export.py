@@ -53,12 +53,12 @@ def to_onnx(
 
         - "prediction", of a regressor: (n,), or (n, K) for K targets;
         - "label", of a classifier: (n,), of int64, text, booleans or float64;
-        - "probabilities", of a classifier whose loss gives them: (n, n_classes);
+        - "probability", of a classifier whose loss gives them: (n, n_classes);
         - "score", of a classifier: its decision function, (n,) for two classes, else (n, n_classes);
         - "embedding": as `transform` gives it;
         - "coefficients": those of `gbmap.inspection.explain`, (n, p) or (n, p, K).
 
-        None stands for the prediction, or the label and probabilities (else the score), and the
+        None stands for the prediction, or the label and probability (else the score), and the
         embedding.
     dtype : {float32, float64}, default=float32
         The type of numbers throughout: inputs, constants and outputs.
@@ -74,7 +74,7 @@ def to_onnx(
     onnx_model : onnx.ModelProto
         With one input "X" of shape (n, p), or, if a pipeline tells the columns of a frame apart, one of
         shape (n, 1) for each column, in the frame's order. n is free. The metadata hold the names of the
-        columns, the classes and the version of gbmap.
+        columns and of the coordinates, the classes and the version of gbmap.
 
     See Also
     --------
@@ -133,7 +133,7 @@ def _refuse_opset(opset: int) -> None:
 def _chosen_outputs(outputs: Iterable[str] | None, model: Any) -> list[str]:
     main = ["prediction"]
     if is_classifier(model):
-        main = ["label", *(["probabilities"] if hasattr(model, "predict_proba") else []), "score"]
+        main = ["label", *(["probability"] if hasattr(model, "predict_proba") else []), "score"]
     possible = [*main, "embedding", "coefficients"]
     if outputs is None:
         chosen = [*main[:2], "embedding"]
@@ -200,7 +200,11 @@ def _describe(whole: Any, model: Any, outputs: list[str], columns: list[Any]) ->
         f"{type(model).__name__} of {len(model.ensemble_)} learners over {len(columns)} columns, "
         f"giving {', '.join(outputs)}."
     )
-    facts = {"gbmap_version": gbmap.__version__, "feature_names": json.dumps([str(name) for name in columns])}
+    facts = {
+        "gbmap_version": gbmap.__version__,
+        "feature_names": json.dumps([str(name) for name in columns]),
+        "coordinate_names": json.dumps(model.get_feature_names_out().tolist()),
+    }
     if is_classifier(model):
         facts["classes"] = json.dumps(model.classes_.tolist(), default=str)
     onnx.helper.set_model_props(whole, facts)

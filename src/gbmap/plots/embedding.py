@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from gbmap._drawing.axes import GREY, axes, shorten
 from gbmap._drawing.points import scatter
-from gbmap._subject import Subject
+from gbmap._subject import Subject, coordinate_index
 from gbmap.plots._asked import check_count, sampled_rows
 from gbmap.plots._colors import color_of
 from gbmap.plots._explained import explained_shares
@@ -89,9 +88,9 @@ class EmbeddingDisplay:
         X : array-like or frame of shape (n, p)
         y : array-like of shape (n,) or (n, n_targets), default=None
             Targets or classes. With them, axes tell the share of the loss that their coordinate explains.
-        components : tuple of one or two int, or "pca", default=None
-            The coordinates to draw, by their position in ``transform(X)``; or the first two principal
-            components of all of them. None is the first two, or the only one.
+        components : tuple of one or two of str or int, or "pca", default=None
+            The coordinates to draw, by their names, such as "f1", or their positions in ``transform(X)``;
+            or the first two principal components of all of them. None is the first two, or the only one.
         color : {"target", "prediction", "loss"}, column of X, or array-like of shape (n,), default=None
             None is "target" if y is given, else "prediction". For a column with the name of one of
             these, pass its values.
@@ -167,11 +166,12 @@ def _chosen(subject: Subject, X: Any, y: Any, components: Any, output: Any) -> t
         mine = np.flatnonzero(subject.ensemble.outputs == subject.output_index(output))
     if isinstance(components, str) and components == "pca":
         return _principal(subject, X, mine)
-    chosen = _check_components(components, mine)
+    chosen = _check_components(subject, components, mine)
     learners = subject.ensemble[chosen]
     coordinates = subject.map(learners.embed, subject.read(X), len(chosen))
     shares = None if y is None else explained_shares(subject, X, y)
-    return coordinates, [_label(subject, int(j), shares) for j in chosen]
+    names = subject.coordinate_names
+    return coordinates, [_label(names[j], None if shares is None else shares[j]) for j in chosen]
 
 
 def _principal(subject: Subject, X: Any, mine: Array) -> tuple[Array, list[str]]:
@@ -188,21 +188,27 @@ def _principal(subject: Subject, X: Any, mine: Array) -> tuple[Array, list[str]]
     return pca.transform(phi), labels
 
 
-def _check_components(components: Any, mine: Array) -> Array:
+def _check_components(subject: Subject, components: Any, mine: Array) -> Array:
     if components is None:
         return mine[:2]
-    known = isinstance(components, (tuple, list)) and 1 <= len(components) <= 2
-    if not known or not all(isinstance(j, Integral) and j in mine for j in components):
-        shown = f"from 0 to {mine[-1]}" if len(mine) == mine[-1] + 1 else f"of {mine.tolist()}"
-        raise ValueError(f'components must be "pca", or one or two positions {shown}, got {components!r}.')
-    return np.asarray(components)
+    names = subject.coordinate_names
+    if not isinstance(components, (tuple, list)) or not 1 <= len(components) <= 2:
+        raise ValueError(
+            f'components must be "pca", or one or two of {_listed(names[mine])} or their positions, '
+            f"got {components!r}."
+        )
+    chosen = np.array([coordinate_index(each, names, "components") for each in components])
+    if not np.isin(chosen, mine).all():
+        raise ValueError(
+            f"components must be coordinates of the output, {_listed(names[mine])}, got {components!r}."
+        )
+    return chosen
 
 
-def _label(subject: Subject, j: int, shares: Array | None) -> str:
-    names = subject.output_names
-    text = (
-        f"coordinate {j}"
-        if names is None
-        else f"coordinate {j}, of {shorten(names[subject.ensemble.outputs[j]], 20)}"
-    )
-    return text if shares is None else f"{text}, explains {round(100 * shares[j])} % of the loss"
+def _listed(names: Array) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]}, {names[1]}, ..., {names[-1]}"
+
+
+def _label(name: str, share: float | None) -> str:
+    text = shorten(name, 20)
+    return text if share is None else f"{text}, explains {round(100 * share)} % of the loss"

@@ -34,7 +34,7 @@ function outcomes() {
     category("target", "target", map.target, classes, `Target: ${target}`),
     category("prediction", "prediction", map.prediction, classes),
     number("error", "error", map.error, "sequential", `Error: ${map.error_name}`),
-    ...(map.probabilities || []).map((p, k) => number(`p${k}`, `probability of ${report.outputs[k]}`, p)),
+    ...(map.probability || []).map((p, k) => number(`p${k}`, `probability of ${report.outputs[k]}`, p)),
   ];
 }
 
@@ -53,8 +53,6 @@ const colourings = [
   ...map.columns.map(columnColouring),
 ];
 
-const coordinateName = (coordinate) =>
-  `f${coordinate.number}` + (manyOutputs ? ` · ${report.outputs[coordinate.output]}` : "");
 const withShare = (name, share) => (share === null ? name : `${name} (${percent(share)})`);
 const placings = [
   ...map.embedding_pca.values.map((values, i) => ({
@@ -64,8 +62,8 @@ const placings = [
     values,
   })),
   ...map.coordinates.map((coordinate) => ({
-    key: `f${coordinate.number}-${coordinate.output}`,
-    name: coordinateName(coordinate),
+    key: coordinate.name,
+    name: coordinate.name,
     values: coordinate.values,
   })),
   ...map.scores.map((values, k) => ({

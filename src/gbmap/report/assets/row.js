@@ -73,10 +73,10 @@ function factsOf(row, k) {
     ["error", show(map.error[row])],
     ["region", region >= 0 ? String(region + 1) : region === -1 ? "a small one" : "never seen"],
   ];
-  if (map.probabilities)
+  if (map.probability)
     pairs.splice(1, 0, [
       `probability of ${short(report.outputs[k], 24)}`,
-      percent(map.probabilities[k][row]),
+      percent(map.probability[k][row]),
     ]);
   if (report.drift && report.drift.indicator[row] !== null)
     pairs.push([

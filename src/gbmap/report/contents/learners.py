@@ -24,6 +24,8 @@ class Card:
 
     Attributes
     ----------
+    name : str
+        "f1", "f2", ..., as ``get_feature_names_out`` tells.
     number : int
         Its stage, from 1.
     output : int
@@ -42,6 +44,7 @@ class Card:
         Those weights, per standard deviation of the column.
     """
 
+    name: str
     number: int
     output: int
     words: str
@@ -99,6 +102,7 @@ def _card(cards: LearnerCards, j: int, material: Material) -> Card:
     weights, n_outputs = cards.weights[j], material.subject.ensemble.n_outputs
     largest = [k for k in np.argsort(-np.abs(weights), kind="stable")[:3] if weights[k] != 0]
     return Card(
+        name=str(cards.names[j]),
         number=j // n_outputs + 1,
         output=material.outputs.index(cards.outputs[j]),
         words=str(cards.half_spaces[j]),

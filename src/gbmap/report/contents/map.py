@@ -34,10 +34,9 @@ class Plane:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate of the embedding: what learner `number` of an output adds to each row."""
+    """One coordinate of the embedding: what the learner of that name adds to each row."""
 
-    number: int
-    output: int
+    name: str
     values: list[Any]
 
 
@@ -92,7 +91,7 @@ class Map:
     error_name : str
     scores : list of lists of float
         f of each output shown; for classes, a score (log-odds for the log loss).
-    probabilities : list of lists of float or None
+    probability : list of lists of float or None
         Of the class of each output shown.
     coordinates : list of Coordinate
     n_coordinates : int
@@ -117,7 +116,7 @@ class Map:
     error: list[Any]
     error_name: str
     scores: list[list[Any]]
-    probabilities: list[list[Any]] | None
+    probability: list[list[Any]] | None
     coordinates: list[Coordinate]
     n_coordinates: int
     embedding_pca: Plane
@@ -164,7 +163,7 @@ def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
             "prediction": rounded(f, spread=spread),
             "error": rounded(y - f, spread=spread),
             "error_name": "target less prediction",
-            "probabilities": None,
+            "probability": None,
         }
     model: Any = material.subject.model
     truth = material.stack(lambda rows: _codes(model.classes_, rows))
@@ -188,13 +187,13 @@ def _class_errors(material: Material, score: Array, truth: Array) -> dict[str, A
         sides = truth == 1 if score.shape[1] == 1 else truth[:, None] == np.arange(score.shape[1])
         targets = np.where(sides, 1.0, -1.0).reshape(score.shape)
         loss = material.subject.row_losses(targets, score).mean(axis=1)
-        return {"error": rounded(loss + missing), "error_name": "loss", "probabilities": None}
+        return {"error": rounded(loss + missing), "error_name": "loss", "probability": None}
     p = model._probabilities(score)
     shown = [k + (score.shape[1] == 1) for k in material.outputs]
     return {
         "error": rounded(1 - p[np.arange(len(p)), truth] + missing, spread=1.0),
         "error_name": "one less the probability of the true class",
-        "probabilities": [rounded(p[:, k], spread=1.0) for k in shown],
+        "probability": [rounded(p[:, k], spread=1.0) for k in shown],
     }
 
 
@@ -216,12 +215,9 @@ def _coordinates(material: Material) -> list[Coordinate]:
     largest = np.argsort(-phi[:, shown].std(axis=0), kind="stable")[
         : _MOST_COORDINATES if n_outputs == 1 else _MOST_OF_MANY
     ]
-    spread = spread_of(phi)
+    spread, names = spread_of(phi), material.subject.coordinate_names
     return [
-        Coordinate(
-            j // n_outputs + 1, material.outputs.index(j % n_outputs), rounded(phi[:, j], spread=spread)
-        )
-        for j in np.sort(shown[largest]).tolist()
+        Coordinate(str(names[j]), rounded(phi[:, j], spread=spread)) for j in np.sort(shown[largest]).tolist()
     ]
 
 
