@@ -18,7 +18,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate, train_test_split
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -283,6 +283,41 @@ def test_staged_predictions_start_from_init():
     X, y = problem()
     model = regressor(init=LinearRegression()).fit(X, y)
     assert_allclose(list(model.staged_predict(X))[-1], model.predict(X), rtol=1e-12)
+
+
+STAGED = {"predict": "staged_predict", "decision_function": "staged_decision_function",
+          "predict_proba": "staged_predict_proba"}  # fmt: skip
+
+
+@pytest.mark.parametrize("init", [None, "model"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", STAGED)
+def test_the_last_stage_is_the_prediction_to_the_bit(method, n_classes, init):
+    X, y = problem(101)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    start = None if init is None else LogisticRegression(max_iter=500)
+    model = GBMAPClassifier(7, init=start, random_state=0).fit(X, labels)
+    stages = list(getattr(model, STAGED[method])(X))
+    assert len(stages) == 7
+    assert_array_equal(stages[-1], getattr(model, method)(X))
+    for m, stage in enumerate(stages, 1):
+        shorter = clone(model).set_params(n_components=m).fit(X, labels)
+        assert_allclose(stage, getattr(shorter, method)(X), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_the_last_stage_of_a_regression_is_the_prediction_to_the_bit(n_targets):
+    X, y = problem(101)
+    model = regressor(n_components=9, init=LinearRegression())
+    model.fit(X, y if n_targets == 1 else np.column_stack([y, -(y**2)]))
+    assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+
+
+def test_stages_have_probabilities_where_the_model_has():
+    X, y = problem()
+    hinge = GBMAPClassifier(2, loss="hinge", random_state=0).fit(X, y > 0)
+    assert not hasattr(hinge, "staged_predict_proba")
+    assert_array_equal(list(hinge.staged_decision_function(X))[-1], hinge.decision_function(X))
 
 
 def test_more_starts_lower_the_objective_of_the_first_stage():

@@ -326,9 +326,9 @@ def test_an_unfitted_model_says_so(cls, data):
 
 
 def test_an_unfitted_classifier_says_so(data):
-    for method in ("predict_proba", "decision_function"):
+    for method in ("predict_proba", "decision_function", "staged_predict_proba", "staged_decision_function"):
         with pytest.raises(NotFittedError, match="not fitted yet"):
-            getattr(GBMAPClassifier(), method)(data[0])
+            list(getattr(GBMAPClassifier(), method)(data[0]))
 
 
 @pytest.mark.parametrize("method", ["predict", "transform"])

@@ -102,6 +102,10 @@ def test_classes_come_back_as_they_went_in(convert, labels):
     assert type(predicted) is type(rows)
     np.testing.assert_array_equal(to_numpy(predicted), model.predict(X))
     np.testing.assert_allclose(to_numpy(model.predict_proba(rows)), model.predict_proba(X), rtol=1e-9)
+    for method in ("staged_predict_proba", "staged_decision_function"):
+        *_, last = getattr(model, method)(rows)
+        assert type(last) is type(rows)
+        np.testing.assert_array_equal(to_numpy(last), to_numpy(getattr(model, method[7:])(rows)))
     np.testing.assert_allclose(
         model.loss_curve_, GBMAPClassifier(2, random_state=0).fit(X, labels).loss_curve_, rtol=1e-3
     )

@@ -347,12 +347,12 @@ class BaseGBMAP(
         return score
 
     def _staged_scores(self, raw: Any) -> Iterator[Array]:
-        """Yield f after 1, 2, ... stages."""
-        X, n_outputs = self._validate(raw), self.ensemble_.n_outputs
-        score: Any = self._f_0(frame_or(X, raw), n_outputs)
-        for start in range(0, len(self.ensemble_), n_outputs):
-            stage = self.ensemble_[start : start + n_outputs]
-            score = _foreign.plus(map_rows(stage.score, X, n_outputs, np.float64, self.n_jobs), score)
+        """Yield f after 1, 2, ... stages; the last is that of `_scores` to the bit, being summed alike."""
+        X, ensemble = self._validate(raw), self.ensemble_
+        f_0 = self._f_0(frame_or(X, raw), ensemble.n_outputs)
+        phi = map_rows(ensemble.embed, X, len(ensemble), np.float64, self.n_jobs)
+        for end in range(ensemble.n_outputs, len(ensemble) + 1, ensemble.n_outputs):
+            score: Array = _foreign.plus(ensemble[:end].sum_outputs(phi[:, :end]), f_0)
             yield score
 
     def _f_0(self, raw: Any, n_outputs: int) -> Array | float:

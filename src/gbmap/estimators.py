@@ -276,6 +276,10 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         return tags
 
 
+def _gives_probabilities(model: GBMAPClassifier) -> bool:
+    return model._make_loss().log_odds_per_score is not None
+
+
 class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     """Gradient Boosting Mapping for two or more classes: classifier and supervised embedding in one.
 
@@ -452,7 +456,23 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         """
         if is_collection(X):
             return self._lazily("decision_function", X)  # type: ignore[no-any-return]
-        score = self._scores(X)
+        return self._of_classes(self._scores(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Yield the scores of the first 1, 2, ..., ``n_components_`` stages.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        score : array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        for score in self._staged_scores(X):
+            yield self._of_classes(score)
+
+    def _of_classes(self, score: Array) -> Array:
         return score[:, 0] if len(self.classes_) == 2 else score
 
     def predict(self, X: Any) -> Array:
@@ -488,7 +508,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         winner = xp.astype(score[:, 0] > 0, xp.int32) if two else xp.argmax(score, axis=1)
         return _labels(self.classes_, winner)
 
-    @available_if(lambda self: self._make_loss().log_odds_per_score is not None)  # type: ignore[untyped-decorator]
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
 
@@ -506,6 +526,22 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         if is_collection(X):
             return self._lazily("predict_proba", X)  # type: ignore[no-any-return]
         return self._probabilities(self._scores(X))
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """Yield the probabilities of the first 1, 2, ..., ``n_components_`` stages.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        p : array of shape (n_samples, n_classes)
+            Rows sum to one.
+        """
+        for score in self._staged_scores(X):
+            yield self._probabilities(score)
 
     def _probabilities(self, score: Array) -> Array:
         xp, log_odds = namespace(score), score * self._make_loss().log_odds_per_score

@@ -89,5 +89,6 @@ def test_wrong_columns_are_told_at_once(classifier, rows):
 
 
 def test_what_has_no_lazy_form_says_so(classifier, rows):
-    with pytest.raises(TypeError, match="rows in memory here"):
-        next(classifier.staged_predict(dd.from_pandas(rows, npartitions=2, sort=False)))
+    for method in ("staged_predict", "staged_decision_function", "staged_predict_proba"):
+        with pytest.raises(TypeError, match="rows in memory here"):
+            next(getattr(classifier, method)(dd.from_pandas(rows, npartitions=2, sort=False)))
