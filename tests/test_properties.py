@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.inspection import attributions
 from gbmap.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 
 # Derandomized: the solver amplifies rounding, so a bound that holds for 999 seeds may fail for the next.
@@ -361,12 +363,39 @@ def test_importances_find_the_one_relevant_feature_and_have_no_units():
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_importances_are_mean_absolute_coefficients_in_standard_units(standardize):
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_importances_are_mean_sizes_of_attributions_against_the_mean_row(standardize, is_sparse):
     X, y = problem(12)
-    model = regressor(standardize=standardize).fit(X, y)
-    gradient = model.ensemble_.gradient(X)[:, :, 0]
-    expected = np.abs(gradient).mean(axis=0) * X.std(axis=0) / y.std()
-    assert_allclose(model.feature_importances_, expected, rtol=1e-9)
+    rows = scipy.sparse.csr_array(X) if is_sparse else X
+    model = regressor(standardize=standardize).fit(rows, y)
+    added = attributions(model, rows, X.mean(axis=0)).values
+    assert_allclose(model.feature_importances_, np.abs(added).mean(axis=0) / y.std(), rtol=1e-9)
+
+
+def test_importances_of_several_outputs_are_their_mean_and_count_weights():
+    X, y = problem(12)
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    mean = np.average(X, axis=0, weights=weight)
+    targets = np.column_stack([y, 100 * X[:, 1] ** 2])
+    model = regressor().fit(X, targets, sample_weight=weight)
+    spread = np.sqrt(
+        np.average((targets - np.average(targets, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+    )
+    added = np.abs(attributions(model, X, mean).values) / spread
+    assert_allclose(
+        model.feature_importances_, np.average(added, axis=0, weights=weight).mean(axis=1), rtol=1e-9
+    )
+    model = classifier().fit(X, labels(y, 3), sample_weight=weight)
+    added = np.average(np.abs(attributions(model, X, mean).values), axis=0, weights=weight)
+    assert_allclose(model.feature_importances_, added.mean(axis=1), rtol=1e-9)
+
+
+def test_a_column_with_a_few_far_rows_is_no_more_important_than_it_adds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    X[:5, 1] = 1000.0  # its spread, which a slope would be multiplied by, is that of five rows
+    model = regressor(n_components=4).fit(X, X[:, 0] + 0.3 * np.clip(X[:, 1], -3, 3))
+    assert model.feature_importances_.argmax() == 0
 
 
 # --- f_0 ------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ change = nearest_counterfactual(model, X.iloc[[row]], 250.0, immutable=["age", "
 change.to_frame().round(2)
 
 # %%
-# Over all patients, the mean size of the local coefficients tells which columns the model listens to.
+# Over all patients, the mean size of what a column adds tells how much the model listens to it.
 ImportanceDisplay.from_estimator(model)
 
 plt.show()

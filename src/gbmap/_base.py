@@ -37,7 +37,7 @@ Array = NDArray[Any]
 
 # Embeddings in the units of a y of smaller spread leave the range of float32.
 _FINE_FOR_FLOAT32 = 1e-30
-# Local coefficients are averaged over at most so many rows times columns.
+# Attributions are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
 
@@ -276,8 +276,8 @@ class BaseGBMAP(
         watched = np.array([record.validation_loss for record in self.history_])
         self.validation_loss_curve_ = None if np.isnan(watched).any() else watched
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
-        slopes = rows.mean_absolute_gradient(self.ensemble_, n_rows) / self._target_deviation
-        self.feature_importances_ = self.scale_ * slopes.mean(axis=1)
+        added = rows.mean_absolute_attribution(self.ensemble_, self.mean_, n_rows)
+        self.feature_importances_ = (added / self._target_deviation).mean(axis=1)
 
     def transform(self, X: Any) -> Any:
         """Return the embedding phi(X), the outputs of the learners.

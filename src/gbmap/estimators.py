@@ -123,7 +123,9 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         without the 0.5 % of rows with the largest: from one start, or with ``X_val`` from the one that was
         kept.
     feature_importances_ : array of shape (n_features,)
-        Mean absolute local coefficient, in standard deviations of y per one of the feature.
+        How much each feature adds to the prediction over that of the average training row: the mean size of
+        ``gbmap.inspection.attributions(model, X, model.mean_)`` over the training rows, or a sample of
+        them, in standard deviations of y - f_0. With several targets, the mean over them.
     mean_, scale_ : arrays of shape (n_features,)
         Mean and standard deviation of X's columns (1 for a constant column).
     init_ : estimator, callable or None
@@ -365,7 +367,9 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
         With ``refine=True``: mean losses of unseen rows by iterations of refinement, without the 0.5 %
         of rows with the largest: from one start, or with ``X_val`` from the one that was kept.
     feature_importances_ : array of shape (n_features,)
-        Mean absolute local coefficient, per standard deviation of the feature.
+        How much each feature adds to the score over that of the average training row: the mean size of
+        ``gbmap.inspection.attributions(model, X, model.mean_)`` over the training rows, or a sample of
+        them. With more than two classes, the mean over their scores.
     mean_, scale_ : arrays of shape (n_features,)
         Mean and standard deviation of X's columns (1 for a constant column).
     init_ : estimator, callable or None

@@ -304,7 +304,7 @@ class BaseGBMAPCV(
 
     @property
     def feature_importances_(self) -> Array:
-        """The mean absolute slope of the chosen model along each column, in standard deviations."""
+        """How much each column adds to the chosen model's prediction, as in `GBMAPRegressor`."""
         importances: Array = self._of_best("feature_importances_")
         return importances
 

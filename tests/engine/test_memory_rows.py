@@ -362,16 +362,17 @@ def test_sample_is_random_and_decided_by_the_generator():
     assert not np.array_equal(first, other)
 
 
-def test_mean_absolute_gradient_is_that_of_the_ensemble():
+def test_mean_absolute_attribution_is_that_of_the_ensemble():
     X, targets = draw(n_outputs=2)
     weight = random_weight(300)
     rows = rows_of(X, 100 * targets, weight)
     ensemble = two_outputs(rows)
-    size = np.abs(ensemble.gradient(X))
+    mean = X.mean(axis=0)
+    size = np.abs(ensemble.integrated_gradient(X, mean[None]))
     expected = np.average(size, axis=0, weights=weight)
-    np.testing.assert_allclose(rows.mean_absolute_gradient(ensemble, 1000), expected, rtol=1e-12)
+    np.testing.assert_allclose(rows.mean_absolute_attribution(ensemble, mean, 1000), expected, rtol=1e-12)
     few = np.average(size[::3], axis=0, weights=weight[::3])
-    np.testing.assert_allclose(rows.mean_absolute_gradient(ensemble, 100), few, rtol=1e-12)
+    np.testing.assert_allclose(rows.mean_absolute_attribution(ensemble, mean, 100), few, rtol=1e-12)
 
 
 @WEIGHTED

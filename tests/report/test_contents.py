@@ -95,8 +95,7 @@ def test_every_row_of_the_map_is_the_row_of_its_label(report, model, diabetes):
 def test_the_explanations_are_those_of_inspection(report, model, diabetes):
     X = diabetes[0]
     reasons, at = report["map"]["reasons"][0], rows_of(report, "training")
-    shares, local = attributions(model, X, X), explain(model, X)
-    assert report["map"]["n_background_rows"] == len(X)
+    shares, local = attributions(model, X, model.mean_), explain(model, X)
     assert_allclose(reasons["base"], shares.base_values[0], rtol=1e-5)
     features = np.array(reasons["features"])[at]
     unit = model.predict(X).std()
@@ -129,7 +128,7 @@ def test_learners_and_regions_are_those_of_inspection(report, model, diabetes):
 
 def test_importances_are_mean_sizes_of_attributions(report, model, diabetes):
     X, _, X_test, _ = diabetes
-    sizes = np.abs(attributions(model, pd.concat([X, X_test]), X).values).mean(axis=0)
+    sizes = np.abs(attributions(model, pd.concat([X, X_test]), model.mean_).values).mean(axis=0)
     for each in report["features"]["importances"]:
         assert_allclose(each["mean"], sizes[each["feature"]], rtol=1e-5)
     shown = [each["feature"] for each in report["features"]["importances"]]

@@ -21,7 +21,7 @@ from gbmap._core.objective import Objective
 from gbmap._core.rows import Few
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
-from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, draw, mean_absolute_gradient
+from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, draw, mean_absolute_attribution
 from gbmap._rows.moments import (
     Moments,
     careful_moments,
@@ -330,15 +330,15 @@ class DeviceRows:
         here = few.in_memory(np.random.default_rng(0)) if isinstance(few, DeviceRows) else few
         return here.activations(objective, output, vector, n_rows)
 
-    def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
-        """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
+    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
+        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
         X, weight = self.X, self.weight
         chosen = self._samples[0][0] if self._samples else self._eligible
         if chosen is not None:
             X, weight = (self._take(each, chosen) for each in (X, weight))
         step = -(-X.shape[0] // min(n_rows, max(100, _FEW_NUMBERS // self.n_columns)))
         weight = None if weight is None else to_numpy(weight[::step])
-        return mean_absolute_gradient(ensemble, to_numpy(X[::step, :]), weight)
+        return mean_absolute_attribution(ensemble, mean, to_numpy(X[::step, :]), weight)
 
 
 def map_device(function: Any, X: Any) -> Any:

@@ -379,12 +379,12 @@ class MemoryRows:
         weight = np.ones(len(y)) if self.weight is None else self.weight[some].astype(np.float64)
         return Few(objective.activation.value(z), y, F, weight)
 
-    def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
-        """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
+    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
+        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
         indices = self._samples[0][0] if self._samples else np.arange(self.n_rows)
         indices = indices[:: -(-len(indices) // n_rows)]
         weight = None if self.weight is None else self.weight[indices]
-        return mean_absolute_gradient(ensemble, self.blocks.take(indices), weight)
+        return mean_absolute_attribution(ensemble, mean, self.blocks.take(indices), weight)
 
 
 def finish(
@@ -435,16 +435,22 @@ def sample_rows(
     return MemoryRows(DenseBlocks(X), y, F, weight, units.of_standard_rows(), team)
 
 
-def mean_absolute_gradient(ensemble: Ensemble, X: Any, weight: Array | None) -> Array:
-    """Return the weighted mean of |dh/dx_k| over some rows, for each output; of shape (p, K)."""
+def mean_absolute_attribution(ensemble: Ensemble, mean: Array, X: Any, weight: Array | None) -> Array:
+    """Return the weighted mean over some rows of what each column adds to h over the mean row, in size.
+
+    For each output, of shape (p, K).
+    """
     n, p = X.shape
     weight = np.ones(n) if weight is None else weight.astype(np.float64)
     total = np.zeros((p, ensemble.n_outputs))
     chunk = max(1, (1 << 20) // p)
     for i in range(0, n, chunk):
-        total += np.tensordot(weight[i : i + chunk], np.abs(ensemble.gradient(X[i : i + chunk])), 1)
-    mean: Array = total / weight.sum()
-    return mean
+        rows = X[i : i + chunk]
+        rows = np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
+        added = ensemble.integrated_gradient(rows, mean[None])
+        total += np.tensordot(weight[i : i + chunk], np.abs(added), 1)
+    size: Array = total / weight.sum()
+    return size
 
 
 def _standardise(X: Array, units: Units) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from gbmap._subject import Subject
-from gbmap.inspection import attributions, explain
+from gbmap.inspection import explain
 from gbmap.inspection._results import rows_frame, squeeze
+from gbmap.inspection.attribution import over_the_average
 
 
 def explanation(model: Any, features: Any, *, kind: str, standardized: bool = False) -> Any:
@@ -35,17 +36,12 @@ def _by_column(schema: Any, frame: Any) -> Any:
 
 
 def _over_the_average(pipeline: Any, features: Any) -> Any:
-    """Return what each column adds over the average training row, as a frame.
-
-    The average is taken of the model's inputs: a category counts there by its share of the rows.
-    """
+    """Return what each column adds over the average training row, as a frame."""
     subject = Subject.of(pipeline)
-    inputs = subject.read(features)
-    shares = attributions(subject.model, inputs, subject.model.mean_)
-    values = shares.values.reshape(*inputs.shape, -1)
+    values, base_values = over_the_average(subject, subject.read(features))
     return rows_frame(
-        squeeze(subject.columns.collect(np.asarray(values))),
+        squeeze(values),
         subject.feature_names,
         subject.output_names,
-        {"base_value": shares.base_values},
+        {"base_value": squeeze(np.tile(base_values, (len(values), 1)))},
     )

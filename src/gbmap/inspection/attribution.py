@@ -170,6 +170,21 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     )
 
 
+def over_the_average(subject: Subject, inputs: Any) -> tuple[Array, Array]:
+    """Return what the user's columns add over the average training row, (n, p, K), and h of that row, (K,).
+
+    The average is taken of the model's inputs: a category counts there by its share of the rows.
+    """
+    average, ensemble = subject.model.mean_[None], subject.ensemble
+    n, q = inputs.shape
+    values = subject.map(
+        lambda rows: ensemble.integrated_gradient(rows, average).reshape(len(rows), -1),
+        inputs,
+        q * ensemble.n_outputs,
+    ).reshape(n, q, ensemble.n_outputs)
+    return subject.columns.collect(values), ensemble.score(average)[0]
+
+
 def _read_baseline(subject: Subject, baseline: Any, X: Any) -> Array:
     try:
         return dense(subject.read(_as_rows(baseline, X)))

@@ -54,6 +54,9 @@ class ImportanceDisplay:
     ) -> Self:
         """Draw ``feature_importances_`` of a model, in the columns that the user had.
 
+        They are the mean size of what a column adds to the prediction over that of the average training row,
+        by `gbmap.inspection.attributions`.
+
         Parameters
         ----------
         model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
@@ -73,11 +76,9 @@ class ImportanceDisplay:
         """
         subject = Subject.of(model)
         importances = np.sqrt(subject.columns.collect(subject.model.feature_importances_[None] ** 2)[0])
-        label = (
-            "mean change of the prediction per standard deviation of a feature,\nin standard deviations of y"
-        )
+        label = "mean size of what a feature adds to the prediction,\nin standard deviations of y"
         if hasattr(subject.model, "classes_"):
-            label = "mean change of the score per standard deviation of a feature"
+            label = "mean size of what a feature adds to the score"
         return cls(importances, subject.feature_names, label).plot(
             ax, n_features=n_features, bar_kwargs=bar_kwargs
         )

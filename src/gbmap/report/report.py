@@ -186,7 +186,7 @@ def _write(path: Any, text: str) -> None:
 def _contents(
     material: Material, detector: Any, title: str | None, rng: np.random.Generator
 ) -> dict[str, Any]:
-    explained = explain_points(material, rng)
+    explained = explain_points(material)
     drawn = draw_map(material, explained, importance_order(explained))
     return {
         "schema": SCHEMA,

@@ -24,7 +24,7 @@ from gbmap._rows.memory import (
     finish_joint,
     fits_float32,
     largest,
-    mean_absolute_gradient,
+    mean_absolute_attribution,
     sample_rows,
 )
 from gbmap._rows.moments import Moments, standard_units
@@ -163,11 +163,12 @@ class DaskRows:
         together = None if self.weight is None else np.concatenate(weight)
         return np.concatenate(X), np.concatenate(y, axis=1), np.concatenate(F, axis=1), together
 
-    def mean_absolute_gradient(self, ensemble: Ensemble, n_rows: int) -> Array:
-        """Return the mean of |dh/dx_k| over rows of the sample, for each output; of shape (p, K)."""
+    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
+        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
         X, weight = self._first_sample
         step = -(-len(X) // n_rows)
-        return mean_absolute_gradient(ensemble, X[::step], None if weight is None else weight[::step])
+        some = None if weight is None else weight[::step]
+        return mean_absolute_attribution(ensemble, mean, X[::step], some)
 
 
 def dask_rows(

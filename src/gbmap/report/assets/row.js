@@ -118,7 +118,7 @@ function fillReasons(row, k, starts, parts, whole) {
 function note(k) {
   const of = manyOutputs ? ` of ${short(report.outputs[k], 24)}` : "";
   const what = isRegression ? "the prediction" : `the score${of}`;
-  const adds = `Adds: to ${what}, over the average of ${show(map.n_background_rows)} training rows.`;
+  const adds = `Adds: to ${what}, over the average training row.`;
   return `${adds} Slope: its change per unit of the feature right here; for a category, what it adds there.`;
 }
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from gbmap.inspection import attributions, explain
+from gbmap.inspection import explain
+from gbmap.inspection.attribution import over_the_average
 from gbmap.report._material import Material, Rows
 
 Array = NDArray[Any]
 
-_BACKGROUND_ROWS = 100  # what a feature adds, it adds over the average of so many training rows
 _WORK_NUMBERS = 5_000_000  # attributions of all outputs held at a time
 
 
@@ -25,14 +25,13 @@ class Explanations:
     Attributes
     ----------
     adds, coefficients : arrays of shape (n, p, K)
-        What each column adds over the background rows, and its local slope, for the outputs shown.
+        What each column adds over the average training row, and its local slope, for the outputs shown.
     base : array of shape (K,)
-        The mean of h over the background rows.
+        h of the average training row.
     initial, score : arrays of shape (n, K)
         f_0 and f.
     n_known : int
         The rows that are not new come first, so many.
-    n_background_rows : int
     """
 
     adds: Array
@@ -41,7 +40,6 @@ class Explanations:
     initial: Array
     score: Array
     n_known: int
-    n_background_rows: int
 
     @property
     def importances(self) -> Array:
@@ -50,11 +48,10 @@ class Explanations:
         return importances
 
 
-def explain_points(material: Material, rng: np.random.Generator) -> Explanations:
-    """Explain the rows on the map against some training rows."""
-    background = material.study.sample(_BACKGROUND_ROWS, rng)
+def explain_points(material: Material) -> Explanations:
+    """Explain the rows on the map against the average training row."""
     outputs = material.outputs
-    parts = [_explain(material, rows, background) for rows in material.points]
+    parts = [_explain(material, rows) for rows in material.points]
     adds, coefficients, base = zip(*parts)
     return Explanations(
         adds=np.concatenate(adds),
@@ -63,21 +60,18 @@ def explain_points(material: Material, rng: np.random.Generator) -> Explanations
         initial=material.stack(lambda rows: material.subject.initial_score(rows.X)[:, outputs]),
         score=material.stack(lambda rows: material.subject.full_score(rows.X)[:, outputs]),
         n_known=sum(len(rows) for rows in material.points[:2]),
-        n_background_rows=len(background),
     )
 
 
-def _explain(material: Material, rows: Rows, background: Rows) -> tuple[Array, Array, Array]:
+def _explain(material: Material, rows: Rows) -> tuple[Array, Array, Array]:
     """Return what columns add, their slopes, and the base value, for the outputs shown; chunk by chunk."""
     n_outputs = material.subject.ensemble.n_outputs
     size = max(1, _WORK_NUMBERS // (material.subject.model.n_features_in_ * n_outputs))
     adds, coefficients = [], []
     for start in range(0, len(rows), size):
         X = _safe_indexing(rows.X, np.arange(start, min(start + size, len(rows))))
-        shares = attributions(material.model, X, background.X)
-        shape = (*shares.values.shape[:2], n_outputs)
-        adds.append(shares.values.reshape(shape)[..., material.outputs])
-        slopes = explain(material.model, X).coefficients.reshape(shape)
+        shares, base = over_the_average(material.subject, material.subject.read(X))
+        adds.append(shares[..., material.outputs])
+        slopes = explain(material.model, X).coefficients.reshape(shares.shape)
         coefficients.append(slopes[..., material.outputs])
-        base = shares.base_values.reshape(-1, n_outputs)[0, material.outputs]
-    return np.concatenate(adds), np.concatenate(coefficients), base
+    return np.concatenate(adds), np.concatenate(coefficients), base[material.outputs]

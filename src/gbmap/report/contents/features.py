@@ -23,7 +23,11 @@ _BINS = 20
 
 @dataclass(frozen=True)
 class Importance:
-    """The mean size of what a feature adds to the score, for each output shown, and the mean of those."""
+    """The mean size of what a feature adds to the score over the average training row.
+
+    For each output shown, and the mean of those. ``feature_importances_`` is the same of training rows, in
+    standard deviations of y.
+    """
 
     feature: int
     mean: float | None

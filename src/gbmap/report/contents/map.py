@@ -47,7 +47,7 @@ class Reasons:
     Attributes
     ----------
     base : float
-        The mean over the background rows.
+        h of the average training row.
     features : list of lists of int
         The features that add the most to a row, the largest first.
     adds : list of lists of float
@@ -102,8 +102,6 @@ class Map:
         As many as there is room for, the most important first.
     reasons : list of Reasons
         For each output shown.
-    n_background_rows : int
-        Training rows over whose average a feature adds.
     """
 
     kinds: list[str]
@@ -123,7 +121,6 @@ class Map:
     original_pca: Plane
     columns: list[Column]
     reasons: list[Reasons]
-    n_background_rows: int
 
 
 def draw_map(material: Material, explained: Explanations, order: Array) -> Map:
@@ -148,7 +145,6 @@ def draw_map(material: Material, explained: Explanations, order: Array) -> Map:
         original_pca=_plane(material, lambda rows: _standard(material, rows)),
         columns=read_columns(material, order, digits, _BYTES - int(used)),
         reasons=[_reasons(explained, k, material, most_features) for k in range(n_outputs)],
-        n_background_rows=explained.n_background_rows,
     )
 
 
