@@ -8,7 +8,7 @@ SETTINGS := pyproject.toml src/gbmap/__init__.py
 ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
-.PHONY: demo test lint package docs bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
+.PHONY: demo test lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
@@ -28,6 +28,10 @@ package: $(STAMPS)/package
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
+
+# Whether the tests notice small changes to the package: 25 minutes on two cores.
+mutants: $(STAMPS)/test
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 docs: $(STAMPS)/docs
 	$(BIN)/sphinx-build -W --keep-going docs build/docs
