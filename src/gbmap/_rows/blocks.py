@@ -39,16 +39,8 @@ class Blocks:
     same to the last bit for any number of threads. Rows that are a part of others keep their `block_rows`.
     """
 
-    def __init__(
-        self,
-        n_rows: int,
-        n_columns: int,
-        row_bytes: float,
-        dtype: np.dtype[Any],
-        block_rows: int | None = None,
-    ):
-        self.n_rows, self.n_columns, self.dtype = n_rows, n_columns, dtype
-        self.block_rows = block_rows or _block_rows(n_rows, n_columns, row_bytes)
+    def __init__(self, n_rows: int, n_columns: int, dtype: np.dtype[Any], block_rows: int):
+        self.n_rows, self.n_columns, self.dtype, self.block_rows = n_rows, n_columns, dtype, block_rows
         self.n_blocks = -(-n_rows // self.block_rows)
 
     def each(self, function: Callable[..., Any], numbers: Array, weight: Array | None, *args: Any) -> Array:
@@ -83,7 +75,7 @@ class DenseBlocks(Blocks):
 
     def __init__(self, X: Array, block_rows: int | None = None):
         n_rows, n_columns = X.shape
-        super().__init__(n_rows, n_columns, n_columns * X.itemsize, X.dtype, block_rows)
+        super().__init__(n_rows, n_columns, X.dtype, block_rows or layout_of(n_rows, n_columns, X.dtype))
         self.X = X
 
     def get(self, i: int, j: int) -> Array:
@@ -149,7 +141,7 @@ class SparseBlocks(Blocks):
     def __init__(self, X: Any):
         n_rows, n_columns = X.shape
         row_bytes = X.nnz / max(n_rows, 1) * (X.dtype.itemsize + X.indices.itemsize)
-        super().__init__(n_rows, n_columns, row_bytes, X.dtype)
+        super().__init__(n_rows, n_columns, X.dtype, _block_rows(n_rows, n_columns, row_bytes))
         self.X = X
         self._views = [self._view(*self.bounds(block)) for block in range(self.n_blocks)]
 

@@ -153,7 +153,7 @@ class DaskTable:
 
 
 def _blocks(place: Place) -> Blocks:
-    return Blocks(place.stop - place.start, 0, 0, np.dtype(np.float64), place.block_rows)
+    return Blocks(place.stop - place.start, 0, np.dtype(np.float64), place.block_rows)
 
 
 def _each(place: Place, numbers: Array, weight: Array | None, function: Any, *args: Any) -> Array:
