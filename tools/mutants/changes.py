@@ -22,6 +22,7 @@ _FUNCTIONS = _both_ways("min-max minimum-maximum argmin-argmax any-all zeros-one
 # What holds no behaviour: the words of errors and warnings, types, and how objects show themselves.
 _SILENT_FIELDS = {"annotation", "returns", "decorator_list", "bases", "exc", "cause"}
 _SILENT_CALLS = {"warn", "isinstance", "issubclass", "TypeVar", "info", "debug", "cast"}
+_SILENT_KEYWORDS = {"strict"}  # of zip: a claim about the code, which no input breaks
 _ORDERED = {"getattr", "hasattr", "zip"}  # whose arguments would not run in another order, or mean the same
 
 
@@ -122,7 +123,8 @@ def _calls(node: ast.Call) -> Iterator[ast.AST]:
     elif len(args) >= 2 and name not in _ORDERED and type(args[-2]) is type(args[-1]) is not ast.Starred:
         yield _with(node, args=[*args[:-2], args[-1], args[-2]])  # unlike arguments would not even run
     for i in range(len(keywords)):
-        yield _with(node, keywords=keywords[:i] + keywords[i + 1 :])
+        if keywords[i].arg not in _SILENT_KEYWORDS:
+            yield _with(node, keywords=keywords[:i] + keywords[i + 1 :])
 
 
 def _can_be_dropped(node: ast.AST) -> bool:
