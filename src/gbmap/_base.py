@@ -11,11 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gbmap import _dask, _foreign
 from gbmap._core import losses
@@ -32,6 +31,7 @@ from gbmap._refining import Refined, refine_fit
 from gbmap._rows import map_rows
 from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
+from gbmap._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
 
 Array = NDArray[Any]
 
@@ -95,7 +95,7 @@ class BaseGBMAP(
     def _strata(self, y: Array) -> Array | None:
         return None
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: Any,
@@ -319,7 +319,7 @@ class BaseGBMAP(
             follows: "f1_setosa", "f1_virginica", ..., "f2_setosa", and so on.
         """
         check_is_fitted(self)
-        _check_feature_names_in(self, input_features, generate_names=False)
+        check_feature_names_in(self, input_features, generate_names=False)
         return coordinate_names(self.ensemble_.n_stages, self._output_names)
 
     @property

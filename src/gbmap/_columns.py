@@ -26,6 +26,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from gbmap._sklearn import columns_of_parts, n_inputs_of_columns
+
 Array = NDArray[Any]
 
 
@@ -181,11 +183,9 @@ def _(step: FeatureUnion, columns: Columns) -> Columns:
 def _(step: ColumnTransformer, columns: Columns) -> Columns:
     if step.transformer_weights:
         raise _not_traceable("a ColumnTransformer with transformer_weights")
-    of_part = step._transformer_to_input_indices
+    of_part = columns_of_parts(step)
     parts = [
-        trace(part, columns.take(np.asarray(of_part[name], dtype=np.intp)))
-        for name, part, _ in step.transformers_
-        if len(of_part[name])
+        trace(part, columns.take(of_part[name])) for name, part, _ in step.transformers_ if len(of_part[name])
     ]
     return join(parts, columns)
 
@@ -248,7 +248,7 @@ def _(step: SimpleImputer, columns: Columns) -> Columns:
 
 @trace.register
 def _(step: OneHotEncoder, columns: Columns) -> Columns:
-    n_inputs = np.asarray(step._n_features_outs)
+    n_inputs = n_inputs_of_columns(step)
     before = np.repeat(np.arange(len(n_inputs)), n_inputs)
     names = getattr(step, "feature_names_in_", [f"x{i}" for i in range(len(n_inputs))])
     labels = [label.removeprefix(f"{names[i]}_") for i, label in zip(before, step.get_feature_names_out())]

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from gbmap._core.refinement import is_left_open
 from gbmap._initial import initial_score
 from gbmap._rows.dask import DaskChunks, DaskTable
 from gbmap._rows.dask.parts import Layout, Place, keep, keep_rows, spread
 from gbmap._rows.dask.reading import as_column, cut, is_array, read_rows
+from gbmap._sklearn import check_sample_weight, check_y
 
 Array = NDArray[Any]
 
@@ -104,7 +104,7 @@ def read_table(
 def _checked_targets(_: Place, chunk: Any, rules: dict[str, Any]) -> Array:
     y = np.asarray(chunk)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    return _check_y(y, **rules) if len(y) else y
+    return check_y(y, **rules) if len(y) else y
 
 
 def _telling(_: Place, y: Array, classes: bool) -> Array:
@@ -143,11 +143,7 @@ def _read_weight(table: DaskTable, sample_weight: Any, X: DaskChunks, name: str)
 def _checked_weight(_: Place, chunk: Any) -> Array:
     if not len(chunk):
         return np.empty(0)
-    weight: Array = _check_sample_weight(
-        np.asarray(chunk), np.empty(len(chunk)), dtype=np.float64, ensure_non_negative=True,
-        allow_all_zero_weights=True,
-    )  # fmt: skip
-    return weight
+    return check_sample_weight(np.asarray(chunk), len(chunk), allow_zeros=True)
 
 
 def _weigh_classes(estimator: Any, table: DaskTable, labels: list[Any]) -> None:

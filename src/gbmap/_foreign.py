@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_y
 
 from gbmap._core.arrays import beside, is_foreign, library_of, namespace, to_numpy, wide
+from gbmap._sklearn import check_y
 
 Array = NDArray[Any]
 
@@ -46,7 +46,7 @@ def validated(X: Any, *, finite: bool) -> Any:
 def validated_targets(y: Any, X: Any, **rules: Any) -> Any:
     """Return y with as many rows as X: where it is if of another library, else as NumPy's."""
     if not is_foreign(y):
-        y = _check_y(y, **rules)
+        y = check_y(y, **rules)
     elif len(y.shape) not in (1, 2):
         raise ValueError(f"y must have one or two dimensions, got an array of shape {tuple(y.shape)}.")
     elif not bool(namespace(y).all(namespace(y).isfinite(y))):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_monotonic_cst
 
 from gbmap import _dask
 from gbmap._core.activation import ACTIVATIONS
@@ -29,6 +28,7 @@ from gbmap._rows.memory import MemoryRows
 from gbmap._rows.moments import Moments
 from gbmap._rows.threads import ThreadTeam
 from gbmap._samples import sample_sizes_for
+from gbmap._sklearn import check_monotonic_cst
 
 Array = NDArray[Any]
 AnyRows = MemoryRows | DeviceRows | DaskRows
@@ -73,7 +73,7 @@ class Problem:
         ridge_units = None if estimator.standardize or not ridge else rows.units.of_plain_rows()
         monotone = estimator.monotonic_cst
         if monotone is not None:
-            monotone = _check_monotonic_cst(estimator, monotone)
+            monotone = check_monotonic_cst(estimator, monotone)
         solver = Solver(estimator.n_init, estimator.max_iter, estimator.tol, monotone, sample_rows)
         objective = replace(objective, ridge=ridge, ridge_units=ridge_units)
         samples = draw_samples(rows, solver, estimator._seed)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from gbmap._refining import same_length
+from gbmap._sklearn import safe_indexing
 
 Array = NDArray[Any]
 # Rows to fit, and rows held out.
@@ -116,7 +116,7 @@ def refined_losses(model: Any, n_components: int, X: Any, y: Any, weight: Array 
 def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> Any:
     train, test = fold
     X_train, y_train, X_test, y_test = (
-        _safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
+        safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
     )
     w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
     with warnings.catch_warnings():

@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from gbmap import _dask, _foreign
 from gbmap._core.arrays import is_foreign, to_numpy
 from gbmap._rows.dask import DaskTable, is_collection
 from gbmap._samples import sample_sizes
+from gbmap._sklearn import check_sample_weight, safe_indexing
 
 Array = NDArray[Any]
 # Rows as a user gives them: X, y and their weights.
@@ -69,7 +69,7 @@ class Data:
     def take(self, indices: Array) -> Data:
         weight = None if self.weight is None else self.weight[indices]
         X, y, targets = (_foreign.take(each, indices) for each in (self.X, self.y, self.targets))
-        raw = X if self.raw is self.X else _safe_indexing(self.raw, indices)
+        raw = X if self.raw is self.X else safe_indexing(self.raw, indices)
         return Data(raw, X, y, targets, weight)
 
 
@@ -126,10 +126,8 @@ def _read_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, *, fitting: b
 def _read_weight(sample_weight: Any, X: Any) -> Array | None:
     if sample_weight is None:
         return None
-    rows = np.empty(X.shape[0]) if is_foreign(X) else X
     given = sample_weight if isinstance(sample_weight, Real) else to_numpy(sample_weight)
-    weight: Array = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
-    return weight
+    return check_sample_weight(given, X.shape[0])
 
 
 def _read_validation_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, beside: Any) -> Data:

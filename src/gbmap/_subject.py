@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gbmap._base import BaseGBMAP
 from gbmap._columns import Columns, trace
 from gbmap._core.ensemble import Ensemble
 from gbmap._reading import frame_or
 from gbmap._rows import map_rows
+from gbmap._sklearn import BaseSearchCV, check_y
 
 Array = NDArray[Any]
 
@@ -173,7 +173,7 @@ class Subject:
     def read_targets(self, y: Any, n_rows: int, name: str = "y") -> Array:
         """Return y as the model's targets, of shape (n, K): numbers, or -1 and +1 for classes."""
         model, n_outputs = self.model, self.ensemble.n_outputs
-        targets = model._read_targets(_check_y(y, estimator=model, **model._y_rules), name, fitting=False)
+        targets = model._read_targets(check_y(y, estimator=model, **model._y_rules), name, fitting=False)
         if len(targets) != n_rows:
             raise ValueError(f"{name} must have as many rows as X, {n_rows}, got {len(targets)}.")
         if targets.shape[1] != n_outputs:

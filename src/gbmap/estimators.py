@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -21,6 +20,7 @@ from gbmap._core import losses
 from gbmap._core.activation import softplus
 from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
 from gbmap._rows.dask import is_collection
+from gbmap._sklearn import Interval, StrOptions
 
 Array = NDArray[Any]
 

@@ -19,7 +19,6 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -38,6 +37,7 @@ from gbmap._files.checks import check_ensemble, need, need_numbers
 from gbmap._files.codec import NotStorableError, Registry, by_skops, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
 from gbmap._progress import StageRecord
+from gbmap._sklearn import BaseSearchCV
 from gbmap._subject import Subject
 from gbmap.drift import DriftDetector
 from gbmap.drift._calibration import Calibration, Measures

@@ -17,16 +17,16 @@ from sklearn.base import (
     clone,
 )
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_is_fitted, indexable
+from sklearn.utils.validation import check_is_fitted, indexable
 
 from gbmap._base import BaseGBMAP, _seed
 from gbmap._core.refinement import is_left_open
 from gbmap._racing import FINALISTS, Cut, Folds, race, refined_losses
 from gbmap._refining import best_step, same_length
 from gbmap._rows.threads import effective_threads
+from gbmap._sklearn import HasMethods, Interval, check_sample_weight, check_y, num_samples
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 
 Array = NDArray[Any]
@@ -115,12 +115,12 @@ class BaseGBMAPCV(
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X, y, groups = indexable(X, y, groups)
-        if _num_samples(X) < 2:
-            raise ValueError(f"X must have at least 2 rows for folds, got n_samples={_num_samples(X)}.")
+        if num_samples(X) < 2:
+            raise ValueError(f"X must have at least 2 rows for folds, got n_samples={num_samples(X)}.")
         seed = _seed(self.random_state) % 2**32
         template = self._template(seed)
         # What y is refused for, it is refused for before the first fold.
-        clone(template)._read_targets(_check_y(y, estimator=self, **template._y_rules), "y", fitting=True)
+        clone(template)._read_targets(check_y(y, estimator=self, **template._y_rules), "y", fitting=True)
         self.__dict__.pop("refinement_losses_", None)
         self.candidates_ = [
             {"beta": float(beta), "l2_regularization": float(ridge)}
@@ -128,7 +128,7 @@ class BaseGBMAPCV(
             for ridge in self._grid("l2_regularizations", lowest_is_allowed=True)
         ]
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            sample_weight = check_sample_weight(sample_weight, num_samples(X))
         cuts = self._cuts(X, y, sample_weight, seed, self._routed(sample_weight, groups, params))
         n_learners = len(self.candidates_) * len(cuts) * min(self.n_components, _USUAL_LEARNERS)
         n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))

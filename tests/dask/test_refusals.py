@@ -76,7 +76,7 @@ def test_rows_of_y_and_weights_must_match_those_of_x(rows):
 def test_weights_must_be_weights(rows):
     with pytest.raises(ValueError, match="some row a weight"):
         GBMAPRegressor().fit(collection(rows), rows[:, 0], np.zeros(N))
-    with pytest.raises(ValueError, match="Negative values"):
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
         GBMAPRegressor().fit(collection(rows), rows[:, 0], -np.ones(N))
 
 

@@ -260,7 +260,7 @@ def test_an_unknown_name_is_an_error_that_lists_the_names():
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
+    with pytest.raises(ImportError, match=r'pip install "gbmap\[data\]"'):
         load_paper_dataset("breast-cancer")
 
 

@@ -389,7 +389,7 @@ CLEAR = [
     r"y must hold at least 2 classes",
     r"X must hold numbers of at most 1e\+150",
     r"sample_weight must leave weight both on",
-    r"Sample weights must contain at least one non-zero",
+    r"sample_weight must leave some row a weight",
     r"class_weight must be non-negative",
     r"The least populated class",
     r"The (test|train)_size = \d+ should be greater or equal to the number of classes",

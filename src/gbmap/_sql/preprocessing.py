@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from gbmap._sklearn import columns_of_parts, dropped_group, groups_of_categories
 from gbmap._sql.text import Dialect, clip, identifier, literal, number
 from gbmap.inspection._inputs import is_missing
 
@@ -114,7 +115,7 @@ def _(step: FeatureUnion, values: list[Value]) -> list[Value]:
 @_translate_step.register
 def _(step: ColumnTransformer, values: list[Value]) -> list[Value]:
     _refuse(step, "transformer_weights")
-    of_part = step._transformer_to_input_indices
+    of_part = columns_of_parts(step)
     return [
         output
         for name, part, _ in step.transformers_
@@ -214,7 +215,7 @@ def _encoded(step: OneHotEncoder, i: int, value: Value) -> list[Value]:
     if step.handle_unknown == "error":
         guard = f"CASE WHEN {_is_among(value, known)} THEN 0e0 END"
         value = replace(value, guards=(*value.guards, guard))
-    groups = step._default_to_infrequent_mappings[i] if step._infrequent_enabled else None
+    groups = groups_of_categories(step, i)
     has_rest = groups is not None and step.handle_unknown in ("infrequent_if_exist", "warn")
     group_of = np.arange(len(known)) if groups is None else groups
     marks = [
@@ -224,5 +225,4 @@ def _encoded(step: OneHotEncoder, i: int, value: Value) -> list[Value]:
     if has_rest:
         frequent = [each for each, own in zip(known, group_of) if own < group_of.max()]
         marks[-1] = value.computed(f"CASE WHEN {_is_among(value, frequent)} THEN 0e0 ELSE 1e0 END")
-    dropped = None if step._drop_idx_after_grouping is None else step._drop_idx_after_grouping[i]
-    return [mark for group, mark in enumerate(marks) if group != dropped]
+    return [mark for group, mark in enumerate(marks) if group != dropped_group(step, i)]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import column_or_1d
 
+from gbmap._sklearn import safe_indexing
 from gbmap.datasets._random import RandomState, seed_sequence
 
 
@@ -121,7 +122,7 @@ def drift_split(
     for j, name in enumerate(names):
         split = _split_at_half(X, j, name, shuffled)
         others = [k for k in range(len(names)) if k != j]
-        drift = _drift(split, _safe_indexing(X, others, axis=1), y, estimator)
+        drift = _drift(split, safe_indexing(X, others, axis=1), y, estimator)
         if drift > largest:
             best, largest = split, drift
     if best is None:
@@ -178,9 +179,9 @@ def _drift(split: DriftSplit, X: Any, y: NDArray[Any], estimator: Any) -> float:
     """Return the mean loss on the shifted rows less that on the test rows, or NaN if a1 lacks a class."""
     if is_classifier(estimator) and len(np.unique(y[split.train])) < max(2, len(np.unique(y))):
         return math.nan
-    model = clone(estimator).fit(_safe_indexing(X, split.train), y[split.train])
+    model = clone(estimator).fit(safe_indexing(X, split.train), y[split.train])
     test, shifted = (
-        _losses(model, _safe_indexing(X, rows), y[rows]).mean() for rows in (split.test, split.shifted)
+        _losses(model, safe_indexing(X, rows), y[rows]).mean() for rows in (split.test, split.shifted)
     )
     return float(shifted - test)
 

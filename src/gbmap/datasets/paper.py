@@ -79,7 +79,7 @@ def _import_pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("load_paper_dataset needs pandas: pip install pandas") from error
+        raise ImportError('load_paper_dataset needs pandas; pip install "gbmap[data]".') from error
     return pandas
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import dense
 from gbmap.drift._calibration import Measures
 from gbmap.drift._neighbours import Neighbours
@@ -105,5 +104,5 @@ class Drifter:
 
 def chunks(X: Any) -> Iterator[Any]:
     """Yield the rows of X, some at a time; at least once."""
-    for start in range(0, max(1, _num_samples(X)), _ROWS_AT_A_TIME):
-        yield _safe_indexing(X, slice(start, start + _ROWS_AT_A_TIME))
+    for start in range(0, max(1, num_samples(X)), _ROWS_AT_A_TIME):
+        yield safe_indexing(X, slice(start, start + _ROWS_AT_A_TIME))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._sklearn import num_samples
 from gbmap._subject import dense
 from gbmap.drift._drifter import Drifter, chunks
 from gbmap.inspection._patterns import patterns_of
@@ -51,7 +51,7 @@ class Side:
             inputs = watched.subject.read(rows)
             return inputs, watched.score(rows, inputs)
 
-        return cls._of(drifter, _num_samples(X), map(read, chunks(X)))
+        return cls._of(drifter, num_samples(X), map(read, chunks(X)))
 
     @classmethod
     def of_reference(cls, drifter: Drifter) -> Side:

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import _safe_indexing, check_array, check_consistent_length
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._base import _seed
+from gbmap._sklearn import HasMethods, Interval, StrOptions, fit_context, num_samples, safe_indexing
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._watched import is_fitted, watch
@@ -137,7 +137,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, *, X_cal: Any = None, y_cal: Any = None) -> Self:
         """Fit the model, unless it is, store the reference rows, and calibrate.
 
@@ -189,9 +189,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             return None
         parts = []
         for train, test in folds.split(np.zeros(len(y)), y):
-            rows, targets = _safe_indexing(X, train), y[train]
+            rows, targets = safe_indexing(X, train), y[train]
             drifter = self._make_drifter(rows, targets)
-            parts.append(drifter.calibrate(_safe_indexing(X, test), y[test]))
+            parts.append(drifter.calibrate(safe_indexing(X, test), y[test]))
         measures, losses = zip(*parts)
         return Calibration.of(Measures.join(list(measures)), np.concatenate(losses), self.distance_weight)
 
@@ -439,8 +439,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = self._read_rows(X)
-        if y is not None and _num_samples(y) != _num_samples(X):
-            raise ValueError(f"y must have as many rows as X, {_num_samples(X)}, got {_num_samples(y)}.")
+        if y is not None and num_samples(y) != num_samples(X):
+            raise ValueError(f"y must have as many rows as X, {num_samples(X)}, got {num_samples(y)}.")
         return assess_rows(
             self._drifter,
             X,

@@ -13,6 +13,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from gbmap._columns import Columns, trace
+from gbmap._sklearn import columns_of_parts
 from gbmap._subject import Subject
 
 Array = NDArray[Any]
@@ -76,9 +77,9 @@ def _encoded(step: Any, columns: Columns, filled: frozenset[Any]) -> Iterator[tu
         for _, part in step.transformer_list:
             yield from _encoded(part, columns, filled)
     elif isinstance(step, ColumnTransformer):
+        of_part = columns_of_parts(step)
         for name, part, _ in step.transformers_:
-            at = np.asarray(step._transformer_to_input_indices[name], dtype=np.intp)
-            yield from _encoded(part, columns.take(at), filled)
+            yield from _encoded(part, columns.take(of_part[name]), filled)
     elif isinstance(step, OneHotEncoder):
         for k, categories in zip(columns.source, step.categories_):
             yield k, [each for each in categories.tolist() if not is_missing(each) and each not in filled]

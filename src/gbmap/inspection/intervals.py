@@ -12,11 +12,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject, dense
 from gbmap.inspection._boxes import Learners, largest
 from gbmap.inspection._inputs import column_weights, example, levels, states
@@ -295,7 +295,7 @@ def _choices(
 
 def _read_category(subject: Subject, column: int, category: Any, X: Any, fillers: dict[int, Any]) -> Array:
     """Return the inputs of the first row with a category that has none of its own, of shape (q,)."""
-    first = _safe_indexing(X, [0])
+    first = safe_indexing(X, [0])
     try:
         row: Array = dense(subject.read(_filled(first, subject, fillers | {column: category})))[0]
     except (TypeError, ValueError) as error:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
+from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject
 from gbmap.inspection._patterns import active_names, describe, patterns_of, unpack
 from gbmap.inspection._results import need
@@ -288,7 +288,7 @@ def _mean_coefficients(model: Any, subject: Subject, X: Any, labels: Array, n_ro
     for label, count in enumerate(n_rows):
         rows = np.flatnonzero(labels == label)
         sums = [
-            explain(model, _safe_indexing(X, rows[start : start + size])).coefficients.sum(axis=0)
+            explain(model, safe_indexing(X, rows[start : start + size])).coefficients.sum(axis=0)
             for start in range(0, count, size)
         ]
         means.append(np.sum(sums, axis=0) / count)

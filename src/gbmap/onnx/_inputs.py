@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
-from sklearn.utils import _safe_indexing
 
+from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject, _first_of
 from gbmap.inspection._results import need
 
@@ -55,7 +55,7 @@ def as_inputs(onnx_model: Any, X: Any) -> dict[str, Array]:
     inputs = {}
     for (name, tensor), end in zip(tensors.items(), ends):
         columns = list(range(end - tensor.shape.dim[1].dim_value, end))
-        values = np.asarray(_safe_indexing(X, columns, axis=1))
+        values = np.asarray(safe_indexing(X, columns, axis=1))
         kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         inputs[name] = _as_text(values) if kind.kind == "O" else values.astype(kind)
     return inputs

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing
 
 import gbmap
+from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject
 from gbmap.inspection._results import need
 from gbmap.onnx._digits import refuse_lost_range
@@ -177,7 +177,7 @@ def _told_columns(
 
 def _first_rows(X: Any) -> Any:
     X = table(X)
-    return _safe_indexing(X, list(range(min(X.shape[0], _COMPARED_ROWS))))
+    return safe_indexing(X, list(range(min(X.shape[0], _COMPARED_ROWS))))
 
 
 def _append(graph: Any, subject: Subject, outputs: list[str], kind: np.dtype[Any]) -> None:

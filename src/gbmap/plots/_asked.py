@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from gbmap._drawing.axes import shorten
 from gbmap._drawing.points import is_missing
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, dense
 
 Array = NDArray[Any]
@@ -46,10 +45,10 @@ def sampled_rows(n_rows: int, max_rows: int, random_state: int) -> Array:
 
 def take_row(X: Any, row: Any, name: str) -> Any:
     """Return one row of X as a table, or say which there are."""
-    n_rows = _num_samples(X)
+    n_rows = num_samples(X)
     if not isinstance(row, Integral) or not -n_rows <= row < n_rows:
         raise ValueError(f"{name} must be the position of a row of X, from 0 to {n_rows - 1}, got {row!r}.")
-    return _safe_indexing(X, [int(row) % n_rows])
+    return safe_indexing(X, [int(row) % n_rows])
 
 
 def values_of(subject: Subject, row: Any) -> list[Any]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from gbmap._drawing.points import is_missing
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, dense
 
 Array = NDArray[Any]
@@ -22,15 +21,15 @@ def color_of(
     if color is None:
         color = "prediction" if y is None else "target"
     if not isinstance(color, str) and np.ndim(color) == 1:
-        return _values(color, _num_samples(X), rows), getattr(color, "name", None) or ""
+        return _values(color, num_samples(X), rows), getattr(color, "name", None) or ""
     if not isinstance(color, str) or color not in ("target", "prediction", "loss"):
         return _column(subject, X, color, rows), str(color)
     if color != "prediction" and y is None:
         raise ValueError(f"color={color!r} needs y.")
-    some = _safe_indexing(X, rows)
+    some = safe_indexing(X, rows)
     if color == "prediction":
         return _of_output(subject, model.predict(some), output), "prediction"
-    targets = _safe_indexing(y, rows)
+    targets = safe_indexing(y, rows)
     if color == "target":
         return _of_output(subject, np.asarray(targets), output), "target"
     losses = subject.row_losses(subject.read_targets(targets, len(rows)), subject.full_score(some))
@@ -49,7 +48,7 @@ def _column(subject: Subject, X: Any, column: Any, rows: Array) -> Array:
     if hasattr(X, "columns") and column in list(X.columns):
         return _numbers_if_all(np.asarray(X[column])[rows])
     position = subject.feature_index(column, "color")
-    values = _safe_indexing(X, rows)
+    values = safe_indexing(X, rows)
     if hasattr(X, "columns"):
         return _numbers_if_all(np.asarray(values[subject.feature_names[position]]))
     return (

@@ -8,11 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from gbmap._drawing.axes import GREY, axes, shorten
 from gbmap._drawing.points import scatter
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, coordinate_index
 from gbmap.plots._asked import check_count, sampled_rows
 from gbmap.plots._colors import color_of
@@ -111,11 +110,11 @@ class EmbeddingDisplay:
         display : EmbeddingDisplay
         """
         subject = Subject.of(model)
-        n_rows = _num_samples(X)
+        n_rows = num_samples(X)
         rows = sampled_rows(n_rows, check_count("max_rows", max_rows), random_state)
         values, label = color_of(subject, model, X, y, color, output, rows)
-        X = _safe_indexing(X, rows)
-        y = None if y is None else _safe_indexing(y, rows)
+        X = safe_indexing(X, rows)
+        y = None if y is None else safe_indexing(y, rows)
         coordinates, labels = _chosen(subject, X, y, components, output)
         display = cls(coordinates, values, labels, label, n_rows)
         return display.plot(ax, scatter_kwargs=scatter_kwargs)

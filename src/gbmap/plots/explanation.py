@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject
 from gbmap.inspection import attributions, explain
 from gbmap.inspection._results import one_row
@@ -179,8 +178,8 @@ class ExplanationDisplay:
 def _background(X: Any, baseline: Any, random_state: int) -> Any:
     if baseline is not None:
         return baseline
-    if _num_samples(X) < 2:
+    if num_samples(X) < 2:
         raise ValueError(
             "baseline must be given if X has one row, since there is nothing to compare it with."
         )
-    return _safe_indexing(X, sampled_rows(_num_samples(X), _BACKGROUND_ROWS, random_state))
+    return safe_indexing(X, sampled_rows(num_samples(X), _BACKGROUND_ROWS, random_state))

@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, legend, shorten, style
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, dense
 from gbmap.distances import embedding_distances, path_distances
 from gbmap.plots._asked import check_count, output_label, take_row, written
@@ -181,7 +180,7 @@ def _two_rows(X: Any, rows: Any) -> Any:
         raise ValueError(f"rows must be the positions of two rows of X, got {rows!r}.")
     for row in rows:
         take_row(X, row, "each of rows")
-    return _safe_indexing(X, [row % _num_samples(X) for row in rows])
+    return safe_indexing(X, [row % num_samples(X) for row in rows])
 
 
 def _along(learners: Ensemble, start: Array, end: Array, n_pieces: int) -> dict[str, Array]:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
+from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject
 
 Array = NDArray[Any]
@@ -49,7 +48,7 @@ class Rows:
     def of(cls, kind: str, X: Any, y: Any, names: tuple[str, str]) -> Rows:
         """Return all rows of a table, or say what is wrong with it."""
         X = X.tocsr() if scipy.sparse.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
-        n = _num_samples(X)
+        n = num_samples(X)
         if n == 0:
             raise ValueError(f"{names[0]} must hold at least one row, got none.")
         if y is not None:
@@ -60,7 +59,7 @@ class Rows:
         return cls(kind, X, y, [], n)
 
     def __len__(self) -> int:
-        return int(_num_samples(self.X))
+        return int(num_samples(self.X))
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Return at most so many rows, drawn at random, in their order."""
@@ -68,7 +67,7 @@ class Rows:
         chosen = np.arange(n) if n <= n_rows else np.sort(rng.choice(n, n_rows, replace=False))
         return replace(
             self,
-            X=self.X if n <= n_rows else _safe_indexing(self.X, chosen),
+            X=self.X if n <= n_rows else safe_indexing(self.X, chosen),
             y=None if self.y is None else self.y[chosen],
             labels=self._labels_of(chosen),
         )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._sklearn import Interval, InvalidParameterError, StrOptions
 from gbmap.drift import DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV

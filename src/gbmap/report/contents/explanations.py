@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
+from gbmap._sklearn import safe_indexing
 from gbmap.inspection import explain
 from gbmap.inspection.attribution import over_the_average
 from gbmap.report._material import Material, Rows
@@ -69,7 +69,7 @@ def _explain(material: Material, rows: Rows) -> tuple[Array, Array, Array]:
     size = max(1, _WORK_NUMBERS // (material.subject.model.n_features_in_ * n_outputs))
     adds, coefficients = [], []
     for start in range(0, len(rows), size):
-        X = _safe_indexing(rows.X, np.arange(start, min(start + size, len(rows))))
+        X = safe_indexing(rows.X, np.arange(start, min(start + size, len(rows))))
         shares, base = over_the_average(material.subject, material.subject.read(X))
         adds.append(shares[..., material.outputs])
         slopes = explain(material.model, X).coefficients.reshape(shares.shape)

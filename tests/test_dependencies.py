@@ -1,0 +1,118 @@
+"""What the package imports is declared, and what it uses of scikit-learn's private interface is there."""
+
+import ast
+import re
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.compose import make_column_transformer
+from sklearn.preprocessing import OneHotEncoder
+
+from gbmap import GBMAPRegressor, _sklearn
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+# Where a file, or the files of a folder, need an extra.
+EXTRA_OF = {
+    "cli": "cli",
+    "tables": "cli",
+    "demo.py": "cli",
+    "_drawing": "plot",
+    "report": "report",
+    "datasets/paper.py": "data",
+    "_dask.py": "dask",
+    "_rows/dask": "dask",
+    "_core/arrays.py": "device",
+    "_rows/device.py": "device",
+}
+# Libraries whose arrays a user may bring, and where they are known. Triton comes with PyTorch.
+BROUGHT = {"cupy", "cupyx", "jax", "torch", "triton"}
+KNOW_THEM = {"_core/arrays.py", "_rows/device.py", "_rows/fused.py"}
+
+
+def declared(requirements):
+    """Return the names of distributions, also those of extras of our own among them."""
+    names = set()
+    for requirement in requirements:
+        name, extras = re.match(r"([\w.-]+)(?:\[([\w,]+)\])?", requirement).groups()
+        if name == PROJECT["name"]:
+            names |= declared(chain(*(PROJECT["optional-dependencies"][each] for each in extras.split(","))))
+        else:
+            names.add(name)
+    return names
+
+
+def imported(path):
+    """Yield each module that a file imports, with the extra that a call of `need` or `require` names."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module, None
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", None) in ("need", "require"):
+            module, *extra = node.args
+            if isinstance(module, ast.Constant):
+                yield module.value, extra[0].value if extra else None
+
+
+def is_declared(module, extras):
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top == PROJECT["name"]:
+        return True
+    distribution = {"sklearn": "scikit-learn"}.get(top, top.replace("_", "-"))
+    of_extras = [PROJECT["optional-dependencies"][each] for each in extras if each is not None]
+    return distribution in declared(chain(PROJECT["dependencies"], *of_extras))
+
+
+def test_every_import_is_declared():
+    for path in SOURCES:
+        place = path.relative_to(ROOT / "src" / "gbmap").as_posix()
+        extra = next((extra for start, extra in EXTRA_OF.items() if place.startswith(start)), None)
+        for module, named in imported(path):
+            is_brought = module.partition(".")[0] in BROUGHT and place in KNOW_THEM
+            assert is_brought or is_declared(module, [extra, named]), f"{place} imports {module}"
+
+
+def test_scikit_learn_is_private_in_one_place_only():
+    for path in SOURCES:
+        if path.name == "_sklearn.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not [name for name in names if name.startswith("_")], f"{path.name}: {names}"
+
+
+@pytest.mark.parametrize("name", _sklearn.__all__)
+def test_each_name_that_is_taken_from_scikit_learn_is_used(name):
+    users = [path for path in SOURCES if re.search(rf"\b{name}\b", path.read_text())]
+    assert len(users) > 1
+
+
+def test_what_base_classes_of_scikit_learn_do_unasked_is_there():
+    assert callable(BaseEstimator._validate_params)
+    assert callable(CallbackSupportMixin._init_callback_context)
+    with pytest.raises(ValueError, match="'beta' parameter of GBMAPRegressor must be"):  # by its constraints
+        GBMAPRegressor(beta=-1.0)._validate_params()
+
+
+def test_fitted_steps_tell_what_becomes_of_their_columns():
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "city": list("abbc"), "y": [0.0, 1.0, 0.0, 1.0]})
+    encoder = OneHotEncoder(min_frequency=2, drop="first")
+    step = make_column_transformer((encoder, ["city"]), ("passthrough", slice(2, 3))).fit(X)
+    of_part = {name: columns.tolist() for name, columns in _sklearn.columns_of_parts(step).items()}
+    assert of_part == {"onehotencoder": [1], "passthrough": [2], "remainder": [0]}
+    (fitted,) = (part for name, part, _ in step.transformers_ if name == "onehotencoder")
+    assert _sklearn.groups_of_categories(fitted, 0).tolist() == [1, 0, 1]
+    assert _sklearn.dropped_group(fitted, 0) == 0
+    assert _sklearn.n_inputs_of_columns(fitted).tolist() == [1]
+    plain = OneHotEncoder().fit(X[["city"]])
+    assert _sklearn.groups_of_categories(plain, 0) is None
+    assert _sklearn.dropped_group(plain, 0) is None
