@@ -34,6 +34,7 @@ from gbmap._rows.threads import ThreadTeam, effective_threads
 from gbmap._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
 
 Array = NDArray[Any]
+Learned = tuple[Ensemble, list[StageRecord]]
 
 # Embeddings in the units of a y of smaller spread leave the range of float32.
 _FINE_FOR_FLOAT32 = 1e-30
@@ -133,19 +134,28 @@ class BaseGBMAP(
         -------
         self : object
             The fitted estimator. After a keyboard interrupt it holds the learners finished by
-            then, and ``fit`` with ``warm_start=True`` goes on from them.
+            then, and ``fit`` with ``warm_start=True`` goes on from them. A fit that ends before its first
+            learner leaves the estimator as it was.
         """
         resumes = self.warm_start and hasattr(self, "ensemble_")
-        boosted = self.__dict__.pop("_boosted", None)
-        if resumes and boosted is not None:
-            self.ensemble_, self.history_ = boosted
-        if not resumes:
-            self.__dict__.pop("ensemble_", None)
-            self._seed = _seed(self.random_state)
-        elif checkpoint is not None:
+        if resumes and checkpoint is not None:
             raise ValueError("checkpoint must be None when a fitted estimator goes on with warm_start=True.")
-        with one_fit():
-            self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, resumes)
+        before = dict(vars(self))
+        boosted, ensemble = self.__dict__.pop("_boosted", None), self.__dict__.pop("ensemble_", None)
+        progress = None
+        if resumes:
+            progress = (ensemble, self.history_) if boosted is None else boosted
+        else:
+            self._seed = _seed(self.random_state)
+        try:
+            with one_fit():
+                self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, progress)
+        except BaseException:
+            if not self._has_more_learners(progress):
+                # What callbacks need to be torn down is scikit-learn's to remove.
+                callbacks = {name: each for name, each in vars(self).items() if "callback" in name}
+                self.__dict__ = before | callbacks
+            raise
         unfinished = sum(not record.converged for record in self.history_)
         if unfinished:
             warnings.warn(
@@ -156,33 +166,37 @@ class BaseGBMAP(
             )
         return self
 
-    def _fit(self, given: Given, to_watch: Given, checkpoint: Any, resumes: bool) -> None:
-        """Validate, and fit."""
-        data, validation = read_fit(self, given, to_watch, resumes=resumes)
+    def _has_more_learners(self, progress: Learned | None) -> bool:
+        return hasattr(self, "ensemble_") and (progress is None or len(self.ensemble_) > len(progress[0]))
+
+    def _fit(self, given: Given, to_watch: Given, checkpoint: Any, progress: Learned | None) -> None:
+        """Validate, and fit, from where an earlier fit ended if it made progress."""
+        resumes = progress is not None
+        data, validation = read_fit(self, given, to_watch, None if progress is None else progress[0])
         file = None if checkpoint is None else self._open_checkpoint(checkpoint, data, validation)
+        if file is not None and file.progress is not None:
+            progress = file.progress.ensemble, file.progress.history
         if validation is None and self.early_stopping:
             data, validation = set_aside(self, data)
         if not resumes:
             self.init_ = None if self.init is None else fit_initial(self.init, data.raw, data.y, data.weight)
-        ensemble: Ensemble | None = getattr(self, "ensemble_", None)
-        if ensemble is not None and self.n_components < ensemble.n_stages:
+        if progress is not None and self.n_components < progress[0].n_stages:
             raise ValueError(
-                f"n_components={self.n_components} must be at least {ensemble.n_stages}, the number of "
+                f"n_components={self.n_components} must be at least {progress[0].n_stages}, the number of "
                 "components fitted so far, to go on from them; start anew without warm_start or checkpoint."
             )
         with (
             visible_log(self.verbose),
             ThreadTeam(effective_threads(self.n_jobs, data.numbers_in_memory)) as team,
         ):
-            self._boost(data, validation, team, ensemble, file)
+            self._boost(data, validation, team, progress, file)
 
     def _open_checkpoint(self, path: Any, data: Data, validation: Data | None) -> Checkpoint:
-        """Return the checkpoint of this fit, and take over what it holds."""
+        """Return the checkpoint of this fit, and take over its seed."""
         arrays = data.contents() + ([] if validation is None else validation.contents())
         file = Checkpoint.open(path, identity_of(self, arrays))
         if file.progress is not None:
             self._seed = file.progress.seed
-            self.ensemble_, self.history_ = file.progress.ensemble, list(file.progress.history)
         return file
 
     def _boost(
@@ -190,7 +204,7 @@ class BaseGBMAP(
         data: Data,
         validation: Data | None,
         team: ThreadTeam,
-        ensemble: Ensemble | None,
+        progress: Learned | None,
         file: Checkpoint | None,
     ) -> None:
         """Run the boosting loop, store what it yields, and refine it if asked to."""
@@ -198,13 +212,14 @@ class BaseGBMAP(
         deviation = problem.moments.deviation
         self.mean_, self.scale_ = problem.moments.mean, np.where(deviation > 0, deviation, 1.0)
         self._target_deviation = problem.target_deviation
-        if ensemble is None:
-            ensemble = problem.nothing(self.activation)
-            self.history_ = [problem.first_record()]
+        ensemble, history = progress or (problem.nothing(self.activation), [problem.first_record()])
         origin = problem.remember() if self.refine else None
         self.n_refinements_, self.refinement_curves_ = np.zeros(problem.rows.n_outputs, dtype=int), None
         stages = problem.boost(ensemble, self.n_components, self._seed)
         try:
+            self.history_ = list(history)
+            if progress is not None:
+                self.ensemble_ = ensemble
             is_over = file is not None and file.is_over
             n_stages = 0 if is_over else self.n_components - ensemble.n_stages
             for stage in self._announced(stages, n_stages, data, problem.rows):

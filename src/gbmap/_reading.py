@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from gbmap import _dask, _foreign
 from gbmap._core.arrays import is_foreign, to_numpy
+from gbmap._core.ensemble import Ensemble
 from gbmap._rows.dask import DaskTable, is_collection
 from gbmap._samples import sample_sizes
 from gbmap._sklearn import check_sample_weight, safe_indexing
@@ -73,15 +74,18 @@ class Data:
         return Data(raw, X, y, targets, weight)
 
 
-def read_fit(estimator: Any, given: Given, to_watch: Given, *, resumes: bool) -> tuple[Data, Data | None]:
-    """Return the rows to fit, and those to watch if there are any."""
+def read_fit(
+    estimator: Any, given: Given, to_watch: Given, ensemble: Ensemble | None
+) -> tuple[Data, Data | None]:
+    """Return the rows to fit, and those to watch if there are any, given the ensemble to go on from."""
+    resumes = ensemble is not None
     X_val, y_val, sample_weight_val = to_watch
     if is_collection(given[0]):
         _dask.refuse_what_needs_all_rows(estimator, X_val, resumes=resumes)
     data = _read_rows(estimator, *given, fitting=not resumes)
-    if resumes and data.n_outputs != estimator.ensemble_.n_outputs:
+    if ensemble is not None and data.n_outputs != ensemble.n_outputs:
         raise ValueError(
-            f"y must have as many targets as before, {estimator.ensemble_.n_outputs}, when warm_start=True, "
+            f"y must have as many targets as before, {ensemble.n_outputs}, when warm_start=True, "
             f"got {data.n_outputs}; set warm_start=False to start anew."
         )
     if (X_val is None) != (y_val is None):

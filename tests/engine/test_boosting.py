@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gbmap._core import boosting
+from gbmap._core import boosting, weak_learner
 from gbmap._core.activation import Identity, Softplus
 from gbmap._core.boosting import advance, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
@@ -271,6 +271,21 @@ def test_a_learner_found_by_way_of_a_sample_is_as_good_as_without():
     rows = rows_of(X, targets)
     direct, coarse = learner(rows), learner(rows, sample_rows=(300,))
     assert coarse.value == pytest.approx(direct.value, rel=0.02)
+
+
+def test_starts_are_gentle_and_steep_in_turn_each_with_both_signs(monkeypatch):
+    starts, minimise = [], weak_learner.minimise
+
+    def noted(ask, start, **options):
+        starts.append(start)
+        return minimise(ask, start, **options)
+
+    monkeypatch.setattr(weak_learner, "minimise", noted)
+    learner(rows_of(*draw()), n_init=3)
+    lengths = [np.linalg.norm(start[1:-1]) for start in starts[:6]]
+    np.testing.assert_allclose(lengths, [1, 1, 3, 3, 1, 1])
+    np.testing.assert_array_equal(starts[0][1:], starts[1][1:])
+    assert len({start[1:].tobytes() for start in starts[:6]}) == 3
 
 
 def test_a_solve_that_runs_out_of_iterations_says_so():

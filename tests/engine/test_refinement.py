@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 from gbmap._core.activation import Softplus
 from gbmap._core.boosting import boost, draw_samples
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import LogLoss, RowLosses, SquaredError
+from gbmap._core.losses import Huber, LogLoss, RowLosses, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.refinement import _Judge, refine, refined_ensemble
 from gbmap._core.weak_learner import Solver
@@ -61,12 +61,16 @@ def test_a_joint_pass_is_the_definition_wherever_rows_are(kind, weighted):
     assert gradient.shape == vector.shape
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", LIBRARIES)
-@pytest.mark.parametrize("loss", [SquaredError(), LogLoss()], ids=lambda loss: type(loss).__name__)
-def test_the_gradient_of_a_joint_pass_is_that_of_its_value(kind, loss):
+@pytest.mark.parametrize(
+    "loss", [SquaredError(), LogLoss(), Huber(0.5)], ids=lambda loss: type(loss).__name__
+)
+def test_the_gradient_of_a_joint_pass_is_that_of_its_value(kind, loss, weighted):
     X, y = draw()
     y = np.where(y > np.median(y), 1.0, -1.0) if isinstance(loss, LogLoss) else y
-    rows, objective = rows_of(X, y, kind=kind), Objective(loss, Softplus(2.0), 1e-2)
+    weight = np.random.default_rng(2).uniform(0, 2, len(y)) if weighted else None
+    rows, objective = rows_of(X, y, weight, kind), Objective(loss, Softplus(2.0), 1e-2)
 
     def ask(vector):
         return rows.joint_value_and_gradient(objective, 0, vector, SIGNS)
@@ -185,3 +189,13 @@ def test_watched_rows_like_the_best_point_best_unless_its_gain_may_be_chance(gai
     point, nth = judge.verdict()
     assert nth == n_best
     np.testing.assert_array_equal(point, points[n_best])
+
+
+def test_of_points_that_watched_rows_like_equally_the_first_is_kept_with_its_number():
+    points = np.array([[0.0, 0.0], [1.0, 0.1], [1.0, 0.1]])
+    judge = _Judge(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
+    first, second = points[1], points[2]
+    judge(first), judge(second)
+    point, nth = judge.verdict()
+    assert nth == 1
+    assert np.shares_memory(point, first)

@@ -144,6 +144,20 @@ def test_blas_is_restored_after_an_error():
 
 
 @pytest.mark.usefixtures("two_blas_threads")
+def test_blas_is_restored_after_an_interrupt_while_the_threads_end(monkeypatch):
+    def interrupted(pool):
+        raise KeyboardInterrupt
+
+    team = ThreadTeam(2)  # which a traceback may hold on to
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadPoolExecutor, "shutdown", interrupted)
+        with pytest.raises(KeyboardInterrupt), team:
+            pass
+    assert blas_threads() == {2}
+    assert threads._n_limits == 0
+
+
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_is_restored_after_the_last_of_two_overlapping_limits():
     entered, leave, left, end = (threading.Event() for _ in range(4))
 

@@ -108,7 +108,7 @@ class _Judge:
         """Look at a point, and tell whether to stop."""
         losses = self._ask(vector)
         self.curve.append(losses.trimmed_mean(self._loss))
-        if self.curve[-1] == min(self.curve):
+        if self.curve[-1] < min(self.curve[:-1]):  # the first of equals, as `verdict` counts
             self._best, self._best_losses = vector, losses
         return len(self.curve) - 1 - int(np.argmin(self.curve)) >= _PATIENCE
 

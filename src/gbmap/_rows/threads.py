@@ -62,9 +62,11 @@ class ThreadTeam:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-        self._limit.__exit__(kind, error, trace)
+        try:
+            if self._pool is not None:
+                self._pool.shutdown()
+        finally:  # an interrupt can come while the threads end
+            self._limit.__exit__(kind, error, trace)
 
     def run(self, work: Callable[[Iterator[int]], Any], n_items: int) -> None:
         """Call ``work(items)`` on each thread; together the iterators give 0, ..., n_items - 1.
