@@ -15,13 +15,14 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._files.checks import check_ensemble, need
 from gbmap._files.codec import Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
+from gbmap._shown import Result, Shown, cell
 
 # A fit is the same whatever these are: they say how far to go, with how many threads, and what to print.
 _FREE = {"n_components", "n_jobs", "verbose", "warm_start", "random_state", "refine_starts"}
 
 
-@dataclass(frozen=True)
-class StageRecord:
+@dataclass(frozen=True, repr=False)
+class StageRecord(Result):
     """What one boosting stage reached and what it took; stage 0 is f_0.
 
     Attributes
@@ -43,6 +44,13 @@ class StageRecord:
     n_iter: int = 0
     n_evaluations: int = 0
     converged: bool = True
+
+    def _shown(self) -> Shown:
+        is_watched = self.validation_loss == self.validation_loss
+        watched = f" ({cell(self.validation_loss)} of validation rows)" if is_watched else ""
+        work = f"{self.n_iter} iterations, {self.n_evaluations} evaluations"
+        end = "converged" if self.converged else "not converged"
+        return Shown(f"loss {cell(self.loss)}{watched}, {work}, {end}")
 
 
 @dataclass(frozen=True)

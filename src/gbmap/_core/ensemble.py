@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gbmap._core.activation import secant, sigmoid, softplus
 from gbmap._core.arrays import beside, namespace, product_by_rows, wide
 from gbmap._core.units import Units
+from gbmap._shown import Result, Shown, counted
 
 Array = NDArray[Any]
 
@@ -20,8 +21,8 @@ Array = NDArray[Any]
 _LARGE_FOR_FLOAT32 = 1e30
 
 
-@dataclass(frozen=True)
-class Ensemble:
+@dataclass(frozen=True, repr=False)
+class Ensemble(Result):
     """M weak learners f_j(x) = a_j + b_j g_j(w_j . x + c_j), in the units of X and y.
 
     Learners lie stage by stage: with K outputs, the K learners of stage 1, then those of stage 2.
@@ -75,6 +76,20 @@ class Ensemble:
             none, none, np.empty((0, n_features)), none, none,
             np.empty(0, dtype=np.intp), activation, n_outputs, center,
         )  # fmt: skip
+
+    def _shown(self) -> Shown:
+        M, p = self.weights.shape
+        about = f"{counted(M, 'learner')} of {counted(p, 'feature')}, {self.activation}"
+        table = {
+            "stage": np.arange(M) // self.n_outputs + 1,
+            "output": self.outputs,
+            "sign": self.signs,
+            "intercept": self.intercepts,
+            "offset": self.offsets,
+            "beta": self.beta,
+            "largest weight": np.abs(self.weights).max(axis=1, initial=0.0),
+        }
+        return Shown(about if self.n_outputs == 1 else f"{about}, {self.n_outputs} outputs", table)
 
     def __len__(self) -> int:
         """Return M, the number of learners."""

@@ -15,12 +15,13 @@ from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import column_or_1d
 
+from gbmap._shown import Result, Shown
 from gbmap._sklearn import safe_indexing
 from gbmap.datasets._random import RandomState, seed_sequence
 
 
-@dataclass(frozen=True, eq=False)
-class DriftSplit:
+@dataclass(frozen=True, eq=False, repr=False)
+class DriftSplit(Result):
     """Rows of a data set, cut by one feature such that a part of them has drifted.
 
     Attributes
@@ -50,6 +51,10 @@ class DriftSplit:
     test: NDArray[np.intp]
     shifted: NDArray[np.intp]
     feature: Hashable
+
+    def _shown(self) -> Shown:
+        parts = [f"{len(getattr(self, part)):,} {part}" for part in ("train", "test", "shifted")]
+        return Shown(f"{', '.join(parts)} rows, cut by {self.feature}")
 
 
 def drift_split(

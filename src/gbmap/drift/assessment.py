@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
+from gbmap._shown import Result, Shown, cell, counted, largest_first, percent
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter, chunks
 from gbmap.drift._groups import Groups
@@ -33,8 +34,8 @@ _OF_ONE = {  # names of columns whose attribute is a plural
 }
 
 
-@dataclass(frozen=True)
-class CoordinateShifts:
+@dataclass(frozen=True, repr=False)
+class CoordinateShifts(Result):
     """How far each coordinate f_j of the embedding has moved, in units of y.
 
     There are M = K m of them for K outputs and m components, in the order of the columns of ``transform``.
@@ -70,9 +71,14 @@ class CoordinateShifts:
     half_spaces: Array
     outputs: NDArray[np.intp]
 
+    def _shown(self) -> Shown:
+        columns = {"coordinate": self.names, "shift": self.shifts, "distance": self.distances}
+        table = largest_first(self.shifts, **columns, half_space=self.half_spaces)
+        return Shown(counted(len(self.names), "coordinate"), table)
 
-@dataclass(frozen=True)
-class RegionShifts:
+
+@dataclass(frozen=True, repr=False)
+class RegionShifts(Result):
     """Rows, error and drift by region: by which learners are active, for each output.
 
     An output has at most 20 regions of its own, those with the largest share of the rows of the batch or
@@ -125,9 +131,19 @@ class RegionShifts:
     prediction_shift: Array
     contributions: Array
 
+    def _shown(self) -> Shown:
+        table = largest_first(
+            self.contributions,
+            share=self.share,
+            reference_share=self.reference_share,
+            contribution=self.contributions,
+            description=self.descriptions,
+        )
+        return Shown(f"{counted(len(self.share), 'region')}, by what they add to the shift", table)
 
-@dataclass(frozen=True)
-class DriftAssessment:
+
+@dataclass(frozen=True, repr=False)
+class DriftAssessment(Result):
     """What a batch of rows tells about drift, without labels unless they were given.
 
     h = f - f_0 is the prediction less that of ``init``, if the model has one; for classes it is the score
@@ -225,6 +241,18 @@ class DriftAssessment:
     mean_loss: float | None
     feature_names: Array
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        known = f"{counted(self.n_rows, 'row')} beside {counted(self.n_reference_rows, 'reference row')}"
+        about = f"{'shifted' if self.is_shifted else 'no shift'}; {known}, shift {cell(self.shift)}"
+        about += f" (p-value {cell(self.p_value)})"
+        if self.share_over_threshold is not None:
+            about += f", {percent(self.share_over_threshold)} of rows raise the alarm"
+        if self.expected_loss is not None:
+            about += f", expected loss {cell(self.expected_loss)}"
+        sizes = np.abs(self.contributions.reshape(len(self.feature_names), -1)).sum(axis=1)
+        table = largest_first(sizes, feature=self.feature_names, contribution=self.contributions)
+        return Shown(about, table)
 
     def to_frame(self, part: str = "summary") -> Any:
         """Return a part of the assessment as a pandas frame.

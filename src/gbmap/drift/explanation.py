@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
+from gbmap._shown import Result, Shown, by_feature, extent
 from gbmap.inspection._results import one_row, rows_frame
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class DriftExplanation:
+@dataclass(frozen=True, repr=False)
+class DriftExplanation(Result):
     """The parts of f - f_kNN, which add up to it.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
@@ -59,6 +60,10 @@ class DriftExplanation:
     differences: Array
     feature_names: Array
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        about = f"{extent(self.values, self.output_names)}, shares in what rows are extrapolated"
+        return Shown(about, by_feature(self.values, self.feature_names, "share"))
 
     def to_frame(self) -> Any:
         """Return the parts as a pandas frame, a row per row (and output).

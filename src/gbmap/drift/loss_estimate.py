@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
+from gbmap._shown import Result, Shown, cell, counted
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.inspection._results import need
 
@@ -20,8 +21,8 @@ Array = NDArray[Any]
 _BORDER = 0.99
 
 
-@dataclass(frozen=True)
-class LossEstimate:
+@dataclass(frozen=True, repr=False)
+class LossEstimate(Result):
     """Losses to expect, without labels.
 
     Attributes
@@ -55,6 +56,12 @@ class LossEstimate:
     mean_lower: float
     mean_upper: float
     confidence: float
+
+    def _shown(self) -> Shown:
+        interval = f"{cell(self.mean_lower)} to {cell(self.mean_upper)} with confidence {self.confidence:g}"
+        about = f"mean {cell(self.mean)} ({interval}) of {counted(len(self.losses), 'row')}"
+        rows = np.arange(len(self.losses))
+        return Shown(about, {"row": rows, "loss": self.losses, "lower": self.lower, "upper": self.upper})
 
     def to_frame(self) -> Any:
         """Return the estimates as a pandas frame, a row per row.

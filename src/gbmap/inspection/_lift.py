@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import CurveDisplay
+from gbmap._shown import Result, Shown, cell
 from gbmap.inspection._results import need, squeeze
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Lift:
+@dataclass(frozen=True, repr=False)
+class Lift(Result):
     """How well a simple model does with the coordinates of a difference as further features.
 
     Attributes
@@ -53,6 +54,13 @@ class Lift:
     measure: str
     against: str
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        about = (
+            f"{self.measure} against {self.against}: first {cell(self.first_score)}, second "
+            f"{cell(self.second_score)}, first with all coordinates {cell(self.scores[-1])}"
+        )
+        return Shown(about, {"coordinates": np.arange(len(self.scores)), self.measure: self.scores})
 
     def to_frame(self) -> Any:
         """Return the scores as a pandas frame, a row per number of coordinates.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
+from gbmap._shown import Result, Shown, by_feature, cell, extent
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need, one_row, rows_frame, squeeze
 
@@ -21,8 +22,8 @@ Array = NDArray[Any]
 _WORK_NUMBERS = 1 << 22  # secants held at a time: 32 MB
 
 
-@dataclass(frozen=True)
-class Attribution:
+@dataclass(frozen=True, repr=False)
+class Attribution(Result):
     """Shares of h(x) - h(baseline), one for each feature, which add up to it.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
@@ -57,6 +58,11 @@ class Attribution:
     inputs: Array
     feature_names: Array
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        base = cell(self.base_values[0]) if len(self.base_values) else "-"
+        about = f"{extent(self.values, self.output_names)}, over a base value of {base}"
+        return Shown(about, by_feature(self.values, self.feature_names, "value"))
 
     def to_frame(self) -> Any:
         """Return the values as a pandas frame, a row per row (and output), with a column "base_value".

@@ -13,6 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import IntervalDisplay
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._shown import Result, Shown, largest_first
 from gbmap._subject import Subject
 from gbmap.inspection._inputs import column_weights, example, states
 from gbmap.inspection._results import need, one_row, squeeze
@@ -27,8 +28,8 @@ _RANDOM_POINTS, _STARTS = 200, 5
 _ROUNDING = 1e-9  # slopes of this part of the range of slopes are not told from zero
 
 
-@dataclass(frozen=True)
-class CoefficientBounds:
+@dataclass(frozen=True, repr=False)
+class CoefficientBounds(Result):
     """The range of the slopes of h, over all points that there are.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
@@ -62,6 +63,14 @@ class CoefficientBounds:
     feature_names: Array
     output_names: Array | None
     standardized: bool
+
+    def _shown(self) -> Shown:
+        lower, upper = (each.reshape(len(self.feature_names), -1) for each in (self.lower, self.upper))
+        unit = "standard deviation" if self.standardized else "unit"
+        table = largest_first(
+            np.maximum(-lower, upper).max(axis=1), feature=self.feature_names, lower=lower, upper=upper
+        )
+        return Shown(f"the change per {unit} of each feature, at every point", table)
 
     def to_frame(self) -> Any:
         """Return the bounds as a pandas frame, a row per feature (and output).
@@ -178,8 +187,8 @@ def _largest_change(subject: Subject, column: int) -> Array:
     return most
 
 
-@dataclass(frozen=True)
-class Monotonicity:
+@dataclass(frozen=True, repr=False)
+class Monotonicity(Result):
     """Whether h is monotone in a feature: the answer, and what it rests on.
 
     It is true as a condition if h is proved to be monotone, and its text says the answer in a sentence.
@@ -226,6 +235,9 @@ class Monotonicity:
     def is_proved(self) -> bool:
         """Whether h is proved to be monotone, everywhere."""
         return self.direction is not None
+
+    def _shown(self) -> Shown:
+        return Shown(str(self))
 
     def __bool__(self) -> bool:
         return self.is_proved

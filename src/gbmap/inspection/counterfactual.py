@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
+from gbmap._shown import Result, Shown
 from gbmap._subject import Subject
 from gbmap.inspection._moves import Limits, Question, Row, Space, is_finite
 from gbmap.inspection._nearest import Answer, Problem, Search
@@ -21,8 +22,8 @@ Array = NDArray[Any]
 _SHRINKING_STEPS, _SHRINKING_SHARES = 6, 33
 
 
-@dataclass(frozen=True)
-class Counterfactual:
+@dataclass(frozen=True, repr=False)
+class Counterfactual(Result):
     """The smallest change found of a row that takes h = f - f_0 past a value.
 
     Attributes
@@ -76,6 +77,14 @@ class Counterfactual:
     prediction_after: float
     message: str
     feature_names: Array
+
+    def _shown(self) -> Shown:
+        if not self.found:
+            return Shown(self.message)
+        sizes, order = self._largest()
+        columns = {"feature": self.feature_names, "from": self.start, "to": np.asarray(self.point)}
+        table = {name: column[order] for name, column in columns.items()}
+        return Shown(self.message, table | {"standard deviations": sizes[order]})
 
     def to_frame(self) -> Any:
         """Return the features that change as a pandas frame, the largest change first.

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from gbmap._base import coordinate_names
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut
+from gbmap._shown import Result, Shown, cell, counted, percent
 from gbmap._subject import Subject
 from gbmap.estimators import GBMAPRegressor
 from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
@@ -30,8 +31,8 @@ _LABEL_LENGTH = 44
 _LABEL_LINES = 6
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(Result):
     """How far two models differ on the rows where no learner is active.
 
     Nothing makes the difference vanish there: the learners outside their half-spaces add up to a
@@ -62,9 +63,13 @@ class Agreement:
     largest: Any
     ratio: Any
 
+    def _shown(self) -> Shown:
+        differ = f"the models differ by {cell(self.mean)} on average, {cell(self.largest)} at most"
+        return Shown(f"on the {percent(self.share)} of rows where no learner is active, {differ}")
 
-@dataclass(frozen=True)
-class ModelDifference:
+
+@dataclass(frozen=True, repr=False)
+class ModelDifference(Result):
     """The difference of two models, second less first, as a sum of learners with half-spaces.
 
     There are M = K m learners, stage by stage, for m components and K outputs. Shapes are those of
@@ -145,6 +150,20 @@ class ModelDifference:
     classes: Array | None
     first: Any
     second: Any
+
+    def _shown(self) -> Shown:
+        about = (
+            f"{counted(len(self.names), 'learner')} for {counted(len(self.difference), 'row')}, faithfulness "
+            f"{cell(self.faithfulness)}, on held-out rows {cell(self.held_out_faithfulness)}"
+        )
+        table = {
+            "learner": self.names,
+            "coverage": self.coverage,
+            "mean difference": self.mean_difference,
+            "explained": self.explained,
+            "half-space": self.half_spaces,
+        }
+        return Shown(about, table)
 
     def to_frame(self) -> Any:
         """Return a pandas frame with a row per half-space, in the order of learning.

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import BarDisplay
+from gbmap._shown import Result, Shown, by_feature, extent
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import one_row, rows_frame, squeeze
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Result):
     """Local linear models, one a row: h(x) = intercept + sum_k coefficient_k * input_k.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
@@ -63,6 +64,12 @@ class Explanation:
     output_names: Array | None
     standardized: bool
     probability: bool
+
+    def _shown(self) -> Shown:
+        unit = "standard deviation" if self.standardized else "unit"
+        of = " of the probability" if self.probability else ""
+        about = f"{extent(self.coefficients, self.output_names)}, the change{of} per {unit} of a feature"
+        return Shown(about, by_feature(self.coefficients, self.feature_names, "coefficient"))
 
     def to_frame(self) -> Any:
         """Return the coefficients as a pandas frame, a row per row (and output), with a column "intercept".

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import HeatmapDisplay
+from gbmap._shown import Result, Shown, counted, largest_first
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need, one_row, squeeze
 
@@ -19,8 +20,8 @@ _WORK_NUMBERS = 1 << 22  # Hessians held at a time when only their mean is kept:
 _LARGEST_RESULT = 1 << 28  # numbers: 2 GB
 
 
-@dataclass(frozen=True)
-class Interactions:
+@dataclass(frozen=True, repr=False)
+class Interactions(Result):
     """The change of each local coefficient per unit of each feature.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
@@ -52,6 +53,13 @@ class Interactions:
     mean_absolute: Array
     feature_names: Array
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        i, j = np.triu_indices(len(self.feature_names), 1)
+        strength = self.mean_absolute[i, j].reshape(len(i), -1).mean(axis=1)
+        names = np.asarray(self.feature_names, dtype=object)
+        table = largest_first(strength, first=names[i], second=names[j], mean_size=strength)
+        return Shown(f"{counted(len(i), 'pair')} of {counted(len(names), 'feature')}", table)
 
     def to_frame(self) -> Any:
         """Return the pairs of different features, the strongest mean interaction first.

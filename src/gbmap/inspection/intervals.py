@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._shown import Result, Shown, cell, counted
 from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject, dense
 from gbmap.inspection._boxes import Learners, largest
@@ -28,8 +29,8 @@ _WORK_NUMBERS = 1 << 21  # learners times boxes held at a time: 16 MB an array
 _ULPS = 16.0  # by which bounds are widened, of the sizes of all that is added up
 
 
-@dataclass(frozen=True)
-class PredictionInterval:
+@dataclass(frozen=True, repr=False)
+class PredictionInterval(Result):
     """The range of h of each row over all values that its unknown features may have.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
@@ -59,6 +60,12 @@ class PredictionInterval:
     upper: Array
     gap: Array
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        width = (self.upper - self.lower).mean(axis=0) if len(self.lower) else np.nan
+        about = f"{counted(len(self.lower), 'row')}, {cell(width)} wide on average"
+        rows = np.arange(len(self.lower))
+        return Shown(about, {"row": rows, "lower": self.lower, "upper": self.upper, "gap": self.gap})
 
     def to_frame(self) -> Any:
         """Return lower, upper and gap as a pandas frame, a row per row (and output).

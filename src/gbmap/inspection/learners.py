@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from gbmap._core.losses import Loss
 from gbmap._drawing import BarDisplay, CurveDisplay
+from gbmap._shown import Result, Shown, counted, percent
 from gbmap._subject import Subject, coordinate_index
 from gbmap.inspection._results import need
 from gbmap.inspection._words import HalfSpace, standard_rows
@@ -21,8 +22,8 @@ Array = NDArray[Any]
 _MOST_DOUBLINGS = 60  # of a step towards a minimum that may lie at infinity
 
 
-@dataclass(frozen=True)
-class LearnerCards:
+@dataclass(frozen=True, repr=False)
+class LearnerCards(Result):
     """What is to be said of each learner, in the order of the columns of ``transform``.
 
     There are M = K m learners for K outputs and m stages; with several outputs, the K learners of the
@@ -91,6 +92,19 @@ class LearnerCards:
     explained_loss: Array | None
     feature_names: Array
     output_names: Array | None
+
+    def _shown(self) -> Shown:
+        about = counted(len(self.names), "learner")
+        if self.explained_loss is not None:
+            about += f", which explain {percent(self.explained_loss[-1])} of the loss"
+        table = {
+            "learner": self.names,
+            "sign": ["+" if sign > 0 else "-" for sign in self.signs],
+            "active": [percent(share) for share in self.active_share],
+            "spread": self.contribution_spread,
+            "half-space": self.half_spaces,
+        }
+        return Shown(about, table)
 
     def to_frame(self) -> Any:
         """Return a pandas frame with a row per learner.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
+from gbmap._shown import Result, Shown, counted, percent
 from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject
 from gbmap.inspection._patterns import active_names, describe, patterns_of, unpack
@@ -25,8 +26,8 @@ _WORK_NUMBERS = 1 << 20  # local coefficients held at a time: 8 MB
 _DRAWABLE = ("mean_prediction", "mean_target", "mean_loss", "bias", "share")
 
 
-@dataclass(frozen=True)
-class Regions:
+@dataclass(frozen=True, repr=False)
+class Regions(Result):
     """The regions of one output that hold the most rows, the most populated first.
 
     A region is a pattern of active learners; learner j is active where w_j . x + c_j > 0. With the identity
@@ -96,6 +97,18 @@ class Regions:
     n_patterns: int
     feature_names: Array
     _known: _Known = field(repr=False)
+
+    def _shown(self) -> Shown:
+        known = f"{counted(len(self.n_rows), 'region')} of {counted(self.n_patterns, 'pattern')}"
+        about = f"{known}, with {percent(self.share.sum())} of {counted(len(self.labels), 'row')}"
+        table = {
+            "region": np.arange(len(self.share)),
+            "share": [percent(share) for share in self.share],
+            "mean prediction": self.mean_prediction,
+            "mean target": self.mean_target,
+            "description": self.descriptions,
+        }
+        return Shown(about, {name: column for name, column in table.items() if column is not None})
 
     def assign(self, X: Any) -> Array:
         """Return the region of each of some new rows.

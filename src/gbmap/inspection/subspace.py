@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import CurveDisplay
+from gbmap._shown import Result, Shown, counted, percent
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class ActiveSubspace:
+@dataclass(frozen=True, repr=False)
+class ActiveSubspace(Result):
     """Directions of the inputs, ordered by the mean squared slope of h along them.
 
     Attributes
@@ -53,6 +54,13 @@ class ActiveSubspace:
     effective_dimension: float
     feature_names: Array
     model: Any
+
+    def _shown(self) -> Shown:
+        known = f"{counted(len(self.shares), 'direction')} of {counted(len(self.feature_names), 'input')}"
+        about = f"{known}, effective dimension {self.effective_dimension:.3g}"
+        main = np.asarray(self.feature_names, dtype=object)[np.abs(self.directions).argmax(axis=1)]
+        shares = [percent(share) for share in self.shares]
+        return Shown(about, {"direction": np.arange(len(shares)), "share": shares, "mostly": main})
 
     def transform(self, X: Any, n_components: int = 2) -> Array:
         """Return the view of rows along the first directions: the best linear map for h.

@@ -13,6 +13,7 @@ import numpy as np
 
 from gbmap._files.replacing import replacing
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._shown import Result, Shown, counted
 from gbmap.report._material import Material, Rows, gather
 from gbmap.report._plain import plain
 from gbmap.report.contents.drift import study_drift
@@ -28,8 +29,8 @@ from gbmap.report.page import render
 SCHEMA = "gbmap-report/1"
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Result):
     """The numbers of a report; made by `make_report`.
 
     Attributes
@@ -53,6 +54,12 @@ class Report:
     """
 
     contents: Mapping[str, Any]
+
+    def _shown(self) -> Shown:
+        fitted, shown = self.contents["fitted"], self.contents["map"]
+        rows = ", ".join(f"{n:,} {kind}" for n, kind in zip(shown["n_given"], shown["kinds"]))
+        about = f"{self.contents['title']}, {fitted['task']} by {counted(fitted['n_columns'], 'column')}"
+        return Shown(f"{about}; {rows} rows")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents: plain numbers, texts, lists and dictionaries.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gbmap._shown import Result, Shown, cell, counted
+
 KINDS = ("number", "category", "date", "dropped")
 TASKS = ("regression", "classification")
 DATE_PARTS = ("days", "day of year", "weekday", "hour")
 TARGET_KINDS = ("number", "integer", "boolean", "text")
 
 
-@dataclass(frozen=True)
-class Column:
+@dataclass(frozen=True, repr=False)
+class Column(Result):
     """One column of a table.
 
     Attributes
@@ -42,6 +44,10 @@ class Column:
     levels: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
 
+    def _shown(self) -> Shown:
+        missing = f"; {counted(self.n_missing, 'row')} without a value" if self.n_missing else ""
+        return Shown(f"{cell(self.name)}, {self.kind}: {self.reason}{missing}")
+
     @property
     def features(self) -> list[str]:
         """The names of the columns that the model gets from this one."""
@@ -50,8 +56,8 @@ class Column:
         return [f"{self.name} ({part})" for part in self.parts] if self.kind == "date" else [self.name]
 
 
-@dataclass(frozen=True)
-class Schema:
+@dataclass(frozen=True, repr=False)
+class Schema(Result):
     """What the columns of a table are, and what is predicted from them.
 
     Attributes
@@ -87,6 +93,16 @@ class Schema:
     columns: tuple[Column, ...]
     n_rows: int
     n_without_target: int
+
+    def _shown(self) -> Shown:
+        table = {
+            "column": [column.name for column in self.columns],
+            "kind": [column.kind for column in self.columns],
+            "missing": [column.n_missing for column in self.columns],
+            "reason": [column.reason for column in self.columns],
+        }
+        about = f"{self.task} of {cell(self.target)}, from {counted(len(self.used), 'column')}"
+        return Shown(f"{about}, {counted(self.n_rows, 'row')}", table)
 
     @property
     def used(self) -> list[Column]:

@@ -1,0 +1,126 @@
+"""How results tell of themselves: a line and the top of a table, as text and in a notebook."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_ROWS, _HTML_ROWS = 5, 10
+_CELL, _ABOUT = 56, 160  # the longest texts in a table, and in the line above it
+_SHOWN_OUTPUTS = 3
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a result shows: a line about it, and the columns of a table, the rows that matter most first."""
+
+    about: str
+    table: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """The rows of the table, of which a few are shown."""
+        return len(next(iter(self.table.values()), ()))
+
+    def rows(self, most: int) -> list[list[str]]:
+        """Return the first rows as text, with the names of the columns above them."""
+        columns = [[name, *map(cell, column[:most])] for name, column in self.table.items()]
+        return [list(row) for row in zip(*columns)]
+
+    def rest(self, most: int) -> str:
+        """Return a sentence about the rows that are left out; none if there are none."""
+        return f"{_ELLIPSIS} and {self.n_rows - most:,} more" if self.n_rows > most else ""
+
+
+class Result:
+    """What results share: a text of a few lines, and a small table in a notebook."""
+
+    def _shown(self) -> Shown:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        shown = self._shown()
+        lines = [f"{type(self).__name__}: {cell(shown.about, _ABOUT)}"]
+        rows = shown.rows(_ROWS) if shown.n_rows else []
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([*lines, *(["  " + shown.rest(_ROWS)] if shown.rest(_ROWS) else [])])
+
+    def _repr_html_(self) -> str:
+        shown = self._shown()
+        about = f"<p><b>{type(self).__name__}</b>: {html.escape(cell(shown.about, 4 * _ABOUT))}</p>"
+        if not shown.n_rows:
+            return f"<div>{about}</div>"
+        head, *body = shown.rows(_HTML_ROWS)
+        table = _row("th", head) + "".join(_row("td", row) for row in body)
+        rest = html.escape(shown.rest(_HTML_ROWS))
+        return f"<div>{about}<table>{table}</table>{f'<p>{rest}</p>' if rest else ''}</div>"
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(each)}</{tag}>" for each in cells) + "</tr>"
+
+
+def cell(value: Any, length: int = _CELL) -> str:
+    """Return a value in a few characters of one line: four digits, a dash for what is not known."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        shown = [cell(each) for each in value[:_SHOWN_OUTPUTS]]
+        return ", ".join([*shown, _ELLIPSIS] if len(value) > _SHOWN_OUTPUTS else shown)
+    value = value.item() if isinstance(value, np.generic | np.ndarray) else value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    text = " ".join(str(value).split())
+    text = "".join(each if each.isprintable() else _escaped(each) for each in text)
+    return text if len(text) <= length else text[: length - 1] + _ELLIPSIS
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def percent(share: Any) -> str:
+    """Return a share, or one of each output, in percent."""
+    shares = np.atleast_1d(np.asarray(share, dtype=np.float64))
+    shown = ["-" if math.isnan(each) else f"{100 * each:.3g} %" for each in shares[:_SHOWN_OUTPUTS]]
+    return ", ".join([*shown, _ELLIPSIS] if len(shares) > _SHOWN_OUTPUTS else shown)
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number of things, such as "1 row" or "5 rows"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def extent(values: Array, output_names: Array | None) -> str:
+    """Return how many rows, features and outputs values of shape (n, p) or (n, p, K) are about."""
+    parts = [counted(values.shape[0], "row"), counted(values.shape[1], "feature")]
+    return ", ".join(parts if output_names is None else [*parts, counted(len(output_names), "output")])
+
+
+def by_feature(values: Array, feature_names: Array, what: str) -> dict[str, Any]:
+    """Return a table of values (n, p) or (n, p, K) with a row per feature, the largest mean size first."""
+    flat = np.asarray(values, dtype=np.float64).reshape(*values.shape[:2], -1)
+    if not len(flat):
+        return {}
+    size = np.abs(flat).mean(axis=(0, 2))
+    order = np.argsort(-size, kind="stable")
+    table: dict[str, Any] = {"feature": np.asarray(feature_names, dtype=object)[order]}
+    if flat.shape[2] == 1:
+        table[f"mean {what}"] = flat.mean(axis=(0, 2))[order]
+    return table | {f"mean size of {what}": size[order]}
+
+
+def largest_first(sizes: Array, **columns: Any) -> dict[str, Any]:
+    """Return columns of a table in the order of their sizes."""
+    order = np.argsort(-np.abs(np.asarray(sizes, dtype=np.float64)), kind="stable")
+    return {name.replace("_", " "): np.asarray(column)[order] for name, column in columns.items()}
