@@ -266,6 +266,8 @@ def _check_drifter(drifter: Drifter) -> None:
         need_numbers(values, (n_rows, ensemble.n_outputs), "values that do not fit the reference rows")
     k = neighbours.n_neighbors
     need(isinstance(k, Integral) and 1 <= k <= n_rows, f"{k!r} neighbours of {n_rows} rows")
+    rounding = neighbours.rounding
+    need(type(rounding) is float and 0 <= rounding < np.inf, f"a rounding of {rounding!r}")
 
 
 def _check_watched(watched: Watched) -> None:
@@ -351,9 +353,10 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
 }
 # Callbacks watch a fit; they are no part of the model.
 _CALLBACKS = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx"}
-# Parameters that files of earlier versions do not have, as those versions had them.
+# What files of earlier versions do not have, as those versions had it.
 _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
+    "drift.Neighbours": {"rounding": 0.0},
     "GBMAPRegressor": {"refine_starts": 1},
     "GBMAPClassifier": {"refine_starts": 1},
 }

@@ -165,6 +165,12 @@ class Ensemble(Result):
         large = np.maximum(largest, np.abs(self.intercepts)) > _LARGE_FOR_FLOAT32
         return not (small | large).any()
 
+    def sizes(self, X: Array) -> Array:
+        """Return the sum of the sizes of all that is added up to f_j(x), (n, M): it rounds in parts of it."""
+        fixed = np.abs(self.intercepts) + np.abs(self.offsets + self.weights @ self.center)
+        sizes: Array = np.abs(X - self.center) @ np.abs(self.weights).T + fixed
+        return sizes
+
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
         z = self.project(X)

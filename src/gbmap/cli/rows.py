@@ -148,8 +148,8 @@ def _alarms(model: Any, features: Any) -> dict[str, Any]:
     indicator = model.detector_.indicator(features)
     return {
         "drift_indicator": indicator,
-        "drift_p_value": model.detector_._need_calibration().p_values(indicator),
-        "drift_alarm": indicator > model.detector_.threshold_,
+        "drift_p_value": model.detector_._p_values(indicator),
+        "drift_alarm": model.detector_._decide(indicator) < 0,
     }
 
 

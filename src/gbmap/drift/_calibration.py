@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from gbmap.drift._places import level_ties
+
 Array = NDArray[Any]
 
 
@@ -65,6 +67,7 @@ class Calibration:
     ----------
     measures : Measures
     losses, indicators : arrays of shape (n,)
+        Indicators that are equal up to rounding are equal.
     """
 
     measures: Measures
@@ -72,15 +75,18 @@ class Calibration:
     indicators: Array
 
     @classmethod
-    def of(cls, measures: Measures, losses: Array, distance_weight: float) -> Calibration:
-        """Return the calibration by rows in any order."""
-        indicators = measures.indicators(distance_weight)
+    def of(cls, measures: Measures, losses: Array, distance_weight: float, rounding: float) -> Calibration:
+        """Return the calibration by rows in any order, whose indicators are known up to rounding."""
+        indicators = level_ties(measures.indicators(distance_weight), rounding)
         order = np.argsort(indicators, kind="stable")
         return cls(measures.take(order), losses[order], indicators[order])
 
-    def p_values(self, indicators: Array) -> Array:
-        """Return (1 + number of calibration rows at or above) / (n + 1): valid if rows are exchangeable."""
-        above = len(self.indicators) - np.searchsorted(self.indicators, indicators, side="left")
+    def p_values(self, indicators: Array, rounding: float) -> Array:
+        """Return (1 + number of calibration rows at or above) / (n + 1): valid if rows are exchangeable.
+
+        A calibration row that is below by rounding only counts.
+        """
+        above = len(self.indicators) - np.searchsorted(self.indicators, indicators - rounding, side="left")
         p: Array = (1 + above) / (1 + len(self.indicators))
         return p
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._sklearn import num_samples, safe_indexing
@@ -20,6 +22,7 @@ from gbmap.inspection._results import squeeze
 Array = NDArray[Any]
 
 _ROWS_AT_A_TIME = 1 << 16  # scored together: bounds the memory for any number of rows
+_WORK_NUMBERS = 1 << 18  # explained together: a dozen arrays of them stay small
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,17 @@ class Drifter:
         cls, watched: Watched, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
     ) -> Drifter:
         """Return the drifter with reference rows X, y."""
-        inputs = watched.subject.read(X)
-        scores = watched.score(X, inputs)
+        inputs = _own(watched.subject.read(X), X)
+        phi = watched.embed(inputs)
+        scores = watched.score(X, phi)
         if len(scores) < n_neighbors:
             raise ValueError(
                 f"n_neighbors={n_neighbors} must be at most the number of reference rows, got "
                 f"n_samples={len(scores)}; fit more rows, or lower n_neighbors."
             )
         values = watched.values(X, y, scores)
-        neighbours = Neighbours(watched.embed(inputs), values, n_neighbors, algorithm, n_jobs)
+        rounding = watched.rounding(inputs, scores)
+        neighbours = Neighbours(phi, values, n_neighbors, algorithm, n_jobs, rounding)
         return cls(watched, inputs, scores, neighbours)
 
     def measure(self, X: Any) -> Measures:
@@ -62,47 +67,78 @@ class Drifter:
         return Measures.join([self._measure(rows) for rows in chunks(X)])
 
     def _measure(self, X: Any) -> Measures:
-        inputs = self.watched.subject.read(X)
-        distances, positions = self.neighbours.find(self.watched.embed(inputs))
-        difference = self.watched.score(X, inputs) - self.neighbours.mean(positions)
-        last = distances[:, -1].copy()  # a view would keep the distances to all neighbours alive
-        return Measures(np.abs(difference).sum(axis=1), last)
+        phi = self.watched.embed(self.watched.subject.read(X))
+        shares, distances = self.neighbours.find(phi)
+        difference = self.watched.score(X, phi) - self.neighbours.mean(shares)
+        return Measures(np.abs(difference).sum(axis=1), distances)
 
     def calibrate(self, X: Any, y: Array) -> tuple[Measures, Array]:
         """Return the measures and losses of held-out rows."""
         return self.measure(X), self.watched.losses(X, y, "y_cal")
 
     def explain(self, X: Any) -> DriftExplanation:
-        """Split f - f_kNN of rows."""
+        """Split f - f_kNN of rows, chunk by chunk."""
         watched, subject = self.watched, self.watched.subject
-        inputs = subject.read(X)
-        _, positions = self.neighbours.find(watched.embed(inputs))
-        extrapolation = watched.score(X, inputs) - self.scores[positions].mean(axis=1)
-        misfit = (self.scores[positions] - self.neighbours.values[positions]).mean(axis=1)
-        shares = self._shares(dense(inputs), positions)
+        n, p, K = num_samples(X), len(subject.feature_names), subject.ensemble.n_outputs
+        values, (extrapolation, misfit, remainder) = np.empty((n, p, K)), np.empty((3, n, K))
+        numbers_a_row = max(len(subject.columns.source) * K, len(subject.ensemble))
+        start = 0
+        for rows in chunks(X, max(1, _WORK_NUMBERS // numbers_a_row)):
+            here = slice(start, start := start + num_samples(rows))
+            values[here], extrapolation[here], misfit[here], remainder[here] = self._explain(rows)
         return DriftExplanation(
-            values=squeeze(subject.columns.collect(shares)),
+            values=squeeze(values),
             extrapolation=squeeze(extrapolation),
             misfit=squeeze(misfit),
-            remainder=squeeze(
-                extrapolation - shares.sum(axis=1) if watched.foreign is not None else 0 * misfit
-            ),
+            remainder=squeeze(remainder),
             differences=squeeze(extrapolation + misfit),
             feature_names=subject.feature_names,
             output_names=watched.output_names,
         )
 
-    def _shares(self, inputs: Array, positions: Array) -> Array:
-        """Return the mean of integrated gradients from the neighbours to each row, of shape (n, q, K)."""
-        ensemble, k = self.watched.subject.ensemble, positions.shape[1]
-        total = np.zeros((*inputs.shape, ensemble.n_outputs))
-        for nth in range(k):
-            total += ensemble.integrated_gradient(inputs, dense(self.inputs[positions[:, nth]]))
-        total /= k
+    def _explain(self, X: Any) -> tuple[Array, Array, Array, Array | float]:
+        """Return values, extrapolation, misfit and remainder of some rows."""
+        subject, neighbours = self.watched.subject, self.neighbours
+        inputs = subject.read(X)
+        phi = self.watched.embed(inputs)
+        shares, _ = neighbours.find(phi)
+        near = shares @ self._place_scores
+        extrapolation = self.watched.score(X, phi) - near
+        gradients = self._gradients(dense(inputs), shares)
+        remainder = 0.0 if self.watched.foreign is None else extrapolation - gradients.sum(axis=1)
+        return subject.columns.collect(gradients), extrapolation, near - neighbours.mean(shares), remainder
+
+    @cached_property
+    def _place_scores(self) -> Array:
+        return self.neighbours.places.means(self.scores)
+
+    def _gradients(self, inputs: Array, shares: Any) -> Array:
+        """Return the mean of integrated gradients from the neighbours to each row, of shape (n, q, K).
+
+        A place counts by the first reference row there.
+        """
+        ensemble, first = self.watched.subject.ensemble, self.neighbours.places.first
+        total, counts = np.zeros((*inputs.shape, ensemble.n_outputs)), np.diff(shares.indptr)
+        for nth in range(counts.max()):
+            rows = np.flatnonzero(counts > nth)
+            entries = shares.indptr[rows] + nth
+            near = dense(self.inputs[first[shares.indices[entries]]])
+            gradients = ensemble.integrated_gradient(inputs[rows], near)
+            total[rows] += shares.data[entries][:, None, None] * gradients
         return total
 
 
-def chunks(X: Any) -> Iterator[Any]:
+def chunks(X: Any, size: int | None = None) -> Iterator[Any]:
     """Yield the rows of X, some at a time; at least once."""
-    for start in range(0, max(1, num_samples(X)), _ROWS_AT_A_TIME):
-        yield safe_indexing(X, slice(start, start + _ROWS_AT_A_TIME))
+    size = _ROWS_AT_A_TIME if size is None else size
+    for start in range(0, max(1, num_samples(X)), size):
+        yield safe_indexing(X, slice(start, start + size))
+
+
+def _own(inputs: Any, X: Any) -> Any:
+    """Return the inputs in memory that is not the caller's, who may change what is there."""
+    if scipy.sparse.issparse(inputs):
+        is_shared = scipy.sparse.issparse(X) and np.may_share_memory(inputs.data, X.data)
+    else:
+        is_shared = inputs is X or not inputs.flags.owndata
+    return inputs.copy() if is_shared else inputs

@@ -47,25 +47,29 @@ class Side:
         """Return the side of new rows, read chunk by chunk."""
         watched = drifter.watched
 
-        def read(rows: Any) -> tuple[Any, Array]:
+        def read(rows: Any) -> tuple[Any, Array, Array]:
             inputs = watched.subject.read(rows)
-            return inputs, watched.score(rows, inputs)
+            phi = watched.embed(inputs)
+            return inputs, phi, watched.score(rows, phi)
 
         return cls._of(drifter, num_samples(X), map(read, chunks(X)))
 
     @classmethod
     def of_reference(cls, drifter: Drifter) -> Side:
         """Return the side of the reference rows."""
-        return cls._of(drifter, len(drifter.scores), zip(chunks(drifter.inputs), chunks(drifter.scores)))
+        parts = drifter.inputs, drifter.neighbours.phi, drifter.scores
+        return cls._of(drifter, len(drifter.scores), zip(*map(chunks, parts)))
 
     @classmethod
-    def _of(cls, drifter: Drifter, n: int, parts: Iterable[tuple[Any, Array]]) -> Side:
+    def _of(cls, drifter: Drifter, n: int, parts: Iterable[tuple[Any, Array, Array]]) -> Side:
         subject, center = drifter.watched.subject, _mean_row(drifter.inputs)
         ensemble, n_outputs = subject.ensemble, subject.ensemble.n_outputs
         scores, phi, patterns, shares = [], [], [], np.zeros_like(ensemble.weights.T)
-        for (inputs, score), is_kept in zip(parts, chunks(_sample(n, _KEPT_NUMBERS // len(ensemble)))):
+        for (inputs, of_rows, score), is_kept in zip(
+            parts, chunks(_sample(n, _KEPT_NUMBERS // len(ensemble)))
+        ):
             scores.append(score)
-            phi.append(subject.map(ensemble.embed, inputs[is_kept], len(ensemble)))
+            phi.append(of_rows[is_kept])
             patterns.append([patterns_of(subject, ensemble[k::n_outputs], inputs) for k in range(n_outputs)])
             shares += _sum_of_shares(ensemble, inputs, center)
         joined = [np.concatenate(of_output) for of_output in zip(*patterns)]

@@ -21,6 +21,8 @@ from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 
 Array = NDArray[Any]
 
+_ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
+_LARGEST_LOG_ODDS = 14.0  # probabilities are clipped below
 _MOST_CLASSES = 20  # whole numbers with more different values are counts or amounts, not classes
 
 
@@ -66,11 +68,31 @@ class Watched:
         ensemble = self.subject.ensemble
         return self.subject.map(ensemble.embed, inputs, len(ensemble))
 
-    def score(self, X: Any, inputs: Any) -> Array:
-        """Return f - f_0 of rows, of shape (n, K); f itself for a foreign model."""
+    def score(self, X: Any, phi: Array) -> Array:
+        """Return f - f_0 of rows with their embedding, of shape (n, K); f itself for a foreign model."""
         if self.foreign is None:
-            return self.subject.score(inputs)
+            return self.subject.ensemble.sum_outputs(phi)
         return _foreign_score(self.foreign, X)
+
+    def rounding(self, inputs: Any, score: Array) -> float:
+        """Return how far rounding may move a score, or an embedding distance, of most rows.
+
+        The GBMAP's arithmetic runs in float64. Numbers that come from elsewhere, prepared inputs and foreign
+        scores, have the digits of the inputs' type.
+        """
+        is_own = self.foreign is None and self.subject.preprocessing is None
+        eps = float(np.finfo(np.float64 if is_own else inputs.dtype).eps)
+
+        def of_rows(rows: Array) -> Array:
+            sums: Array = self.subject.ensemble.sizes(rows).sum(axis=1, keepdims=True)
+            return sums
+
+        sizes = self.subject.map(of_rows, inputs, 1)[:, 0]
+        if self.foreign is not None:
+            sizes += np.abs(score).sum(axis=1)
+            if self.classes is not None:  # the log-odds of p lose digits as p comes near 0 or 1
+                sizes += np.cosh(np.minimum(np.abs(score), _LARGEST_LOG_ODDS)).sum(axis=1)
+        return _ULPS * eps * float(np.median(sizes))
 
     def values(self, X: Any, y: Array, score: Array) -> Array:
         """Return what rows contribute as neighbours, (n, K): y - f_0, or for classes their scores."""
@@ -84,7 +106,7 @@ class Watched:
         if self.foreign is None:
             return self.subject.read_targets(y, len(y), name)
         if self.classes is None:
-            numbers: Array = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+            numbers: Array = np.array(y, dtype=np.float64).reshape(len(y), -1)  # the caller's may change
             n_outputs = self.subject.ensemble.n_outputs
             if numbers.shape[1] != n_outputs:
                 raise ValueError(

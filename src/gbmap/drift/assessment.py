@@ -346,6 +346,7 @@ def assess_rows(
     calibration: Calibration | None,
     threshold: float | None,
     distance_weight: float,
+    rounding: float,
     delta: float,
     confidence: float,
 ) -> DriftAssessment:
@@ -364,7 +365,7 @@ def assess_rows(
     return DriftAssessment(
         n_rows=len(indicators),
         n_reference_rows=len(reference.scores),
-        **_alarm(indicators, calibration, threshold),
+        **_alarm(indicators, calibration, threshold, rounding),
         **_test(batch, reference, delta * drifter.neighbours.values.std(axis=0), confidence),
         **_contributions(drifter, batch, reference, words),
         **_regions(drifter, batch, reference, words, indicators, losses),
@@ -382,9 +383,11 @@ def _check_levels(delta: float, confidence: float) -> None:
         raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
 
 
-def _alarm(indicators: Array, calibration: Calibration | None, threshold: float | None) -> dict[str, Any]:
+def _alarm(
+    indicators: Array, calibration: Calibration | None, threshold: float | None, rounding: float
+) -> dict[str, Any]:
     def share(values: Array) -> float | None:
-        return None if threshold is None else float((values > threshold).mean())
+        return None if threshold is None else float((values > threshold + rounding).mean())
 
     return {
         "share_over_threshold": share(indicators),
@@ -447,7 +450,9 @@ def _expected_loss(
 ) -> dict[str, Any]:
     if calibration is None:
         return {"expected_loss": None, "expected_loss_interval": None, "calibration_loss": None}
-    expected = LossModel.of(calibration, drifter.watched.loss_of_error).estimate(measures, confidence)
+    expected = LossModel.of(calibration, drifter.watched.loss_of_error, drifter.neighbours.rounding).estimate(
+        measures, confidence
+    )
     return {
         "expected_loss": expected.mean,
         "expected_loss_interval": (expected.mean_lower, expected.mean_upper),

@@ -169,7 +169,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if X_cal is not None:
             X_cal = self._read_rows(X_cal)
             held_out = self._drifter.calibrate(X_cal, _read_y(y_cal, X_cal, "y_cal"))
-            self._calibration = Calibration.of(*held_out, self.distance_weight)
+            self._calibration = Calibration.of(*held_out, self.distance_weight, self._rounding)
         elif not was_fitted:
             self._calibration = self._cross_fit(X, y)
         self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
@@ -193,7 +193,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             drifter = self._make_drifter(rows, targets)
             parts.append(drifter.calibrate(safe_indexing(X, test), y[test]))
         measures, losses = zip(*parts)
-        return Calibration.of(Measures.join(list(measures)), np.concatenate(losses), self.distance_weight)
+        joined = Measures.join(list(measures)), np.concatenate(losses)
+        return Calibration.of(*joined, self.distance_weight, self._rounding)
 
     def _folds(self, y: Array) -> Any:
         """Return how to cut the rows, or None if they are too few to leave neighbours in every fold."""
@@ -246,12 +247,21 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         decision : array of shape (n,)
+            Zero for an indicator that equals the threshold up to rounding.
         """
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
             self._need_calibration()
-        decision: Array = self.score_samples(X) + self.threshold_
-        return decision
+        return self._decide(self.indicator(X))
+
+    def _decide(self, indicators: Array) -> Array:
+        decision: Array = self.threshold_ - indicators
+        return np.where(np.abs(decision) <= self._rounding, 0.0, decision)
+
+    @property
+    def _rounding(self) -> float:
+        """How far rounding may move an indicator."""
+        return (1 + self.distance_weight) * self._drifter.neighbours.rounding
 
     def predict(self, X: Any) -> Array:
         """Return -1 for rows that raise the alarm, +1 for others.
@@ -281,7 +291,10 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         p : array of shape (n,)
             Multiples of ``1 / (calibration_size_ + 1)``.
         """
-        return self._need_calibration().p_values(self.indicator(X))
+        return self._p_values(self.indicator(X))
+
+    def _p_values(self, indicators: Array) -> Array:
+        return self._need_calibration().p_values(indicators, self._rounding)
 
     def _read_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return rows with the right columns; what they hold, the model's own validation sees to."""
@@ -382,7 +395,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         calibration = self._need_calibration()
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
-        model = LossModel.of(calibration, self._drifter.watched.loss_of_error)
+        drifter = self._drifter
+        model = LossModel.of(calibration, drifter.watched.loss_of_error, drifter.neighbours.rounding)
         return model.estimate(self._measure(X), confidence)
 
     def explain(self, X: Any) -> DriftExplanation:
@@ -448,6 +462,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             calibration=self._calibration,
             threshold=getattr(self, "threshold_", None),
             distance_weight=self.distance_weight,
+            rounding=self._rounding,
             delta=delta,
             confidence=confidence,
         )

@@ -18,6 +18,8 @@ from gbmap._sklearn import Interval, fit_context
 
 Array = NDArray[Any]
 
+_ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
+
 
 class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
     """Tell which rows are far from the training rows, whether that matters for y or not.
@@ -111,10 +113,14 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         self._neighbours = self._index(rows)
         self.threshold_ = float(np.quantile(held_out, 1 - self.false_alarm_rate, method="inverted_cdf"))
         self.offset_ = -self.threshold_
+        sizes = np.linalg.norm(rows, axis=1) + np.linalg.norm(self._scaler.mean_ / self._scaler.scale_)
+        self._rounding = _ULPS * float(np.finfo(np.float64).eps * np.median(sizes))
         return self
 
     def _index(self, rows: Array) -> NearestNeighbors:
-        return NearestNeighbors(n_neighbors=self.n_neighbors, n_jobs=self.n_jobs).fit(rows)
+        # Brute force would take distances from the product of all pairs, whose rounding makes 1e-7 of 0.
+        neighbours = NearestNeighbors(n_neighbors=self.n_neighbors, algorithm="kd_tree", n_jobs=self.n_jobs)
+        return neighbours.fit(rows)
 
     def _far(self, index: NearestNeighbors, rows: Array) -> Array:
         distance: Array = index.kneighbors(rows)[0][:, -1]
@@ -158,9 +164,10 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         decision : array of shape (n,)
+            Zero for an indicator that equals the threshold up to rounding.
         """
         decision: Array = self.score_samples(X) + self.threshold_
-        return decision
+        return np.where(np.abs(decision) <= self._rounding, 0.0, decision)
 
     def predict(self, X: Any) -> Array:
         """Return -1 for rows that raise the alarm, +1 for others.

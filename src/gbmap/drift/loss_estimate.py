@@ -13,6 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from gbmap._shown import Result, Shown, cell, counted
 from gbmap.drift._calibration import Calibration, Measures
+from gbmap.drift._places import level_ties
 from gbmap.inspection._results import need
 
 Array = NDArray[Any]
@@ -101,10 +102,13 @@ class LossModel:
     loss_of_error: Callable[[Array], Array]
 
     @classmethod
-    def of(cls, calibration: Calibration, loss_of_error: Callable[[Array], Array]) -> LossModel:
-        """Fit to calibration rows."""
+    def of(
+        cls, calibration: Calibration, loss_of_error: Callable[[Array], Array], rounding: float
+    ) -> LossModel:
+        """Fit to calibration rows, whose measures are known up to rounding."""
         curve = IsotonicRegression(y_min=0.0, out_of_bounds="clip")
-        expected = curve.fit_transform(calibration.measures.reach, calibration.losses)
+        reach = level_ties(calibration.measures.reach, 2 * rounding)  # the sum of two measures
+        expected = curve.fit_transform(reach, calibration.losses)
         ratios = np.sort(calibration.losses / np.where(expected > 0, expected, 1.0))
         border = float(np.quantile(calibration.measures.astray, _BORDER))
         return cls(curve, border, ratios, loss_of_error)

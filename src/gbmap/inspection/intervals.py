@@ -400,9 +400,7 @@ def _largest_linear(learners: Learners, z: Array, n_rows: int) -> Array:
 
 def _sizes(ensemble: Ensemble, rows: Array, box: _Box) -> Array:
     """Return the sums of the sizes of all that is added up on the way to h, of shape (n, K)."""
-    fixed = np.abs(ensemble.intercepts) + np.abs(ensemble.offsets + ensemble.weights @ ensemble.center)
-    fixed += np.abs(box.shifts).max(axis=0)
-    sizes = np.abs(rows - ensemble.center) @ np.abs(ensemble.weights).T + fixed
+    sizes = ensemble.sizes(rows) + np.abs(box.shifts).max(axis=0)
     reaches = [
         np.abs(side.weights).sum(axis=0) @ np.nan_to_num(np.maximum(-side.low, side.high), posinf=0.0)
         for side, _ in box.sides

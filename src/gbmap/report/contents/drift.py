@@ -144,7 +144,7 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
         new_shares=rounded(shares[1], spread=1.0),
         reasons=_reasons(material, new, detector, found),
         indicator=rounded(of_points),
-        alarm=[None if threshold is None or np.isnan(one) else bool(one > threshold) for one in of_points],
+        alarm=_alarms(detector, of_points),
     )
 
 
@@ -188,6 +188,14 @@ def _histograms(held_out: Array, new: Array, threshold: float | None) -> tuple[A
         for side in (held_out, new)
     ]
     return edges, shares
+
+
+def _alarms(detector: DriftDetector, indicators: Array) -> list[bool | None]:
+    """Return whether rows raise the alarm; None for those without an indicator, and without a threshold."""
+    if not hasattr(detector, "threshold_"):
+        return [None] * len(indicators)
+    is_alarm = detector._decide(indicators) < 0
+    return [None if np.isnan(one) else bool(alarm) for one, alarm in zip(indicators, is_alarm)]
 
 
 def _indicators_of_points(material: Material, detector: DriftDetector) -> Array:
