@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,7 @@ TESTS = [
 ]
 MOST_SURVIVORS = 0.05
 BUDGET = 60.0  # seconds of tests for one change
+MEMORY = 8 << 30  # bytes of address space
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
 
 
@@ -155,7 +157,7 @@ def _verdict(change: Change | None, tests: list[str], recording: Recording) -> s
         shutil.copytree(PACKAGE.parent, source)
         if change is not None:
             (source / "gbmap" / change.path).write_text(change.source())
-        limit = 60 + 5 * sum(recording.seconds[test] for test in tests)
+        limit = 60 + 3 * sum(recording.seconds[test] for test in tests)
         storage = {"HYPOTHESIS_STORAGE_DIRECTORY": folder}
         code = _run([*PYTEST, "-x", "-n0", *tests], source, storage, limit) if tests else 0
     return {0: "SURVIVED", None: "timed out"}.get(code, "killed")
@@ -168,6 +170,8 @@ def _run(command: list[str], source: Path, extra: dict[str, str], limit: float |
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
     )
+    if limit is not None and hasattr(resource, "prlimit"):  # a change may well ask for all there is
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
     try:
         return process.wait(limit)
     except subprocess.TimeoutExpired:
