@@ -266,6 +266,16 @@ def test_the_first_learner_with_identity_activation_is_ridge_regression(sample_r
     np.testing.assert_allclose(theta, np.linalg.solve(A, Z.T @ rows.y[0] / 2000), atol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_what_counts_as_a_gain_depends_on_the_loss_and_not_on_its_unit(unit):
+    X, y = draw()
+    rows = as_rows(X, y * unit, 0.0, None, ThreadTeam(1), standardize=False, residual=True)[0]
+    last = stages(rows, Objective(SquaredError(), Identity(1.0), 0.0), 1, activation="identity")[-1]
+    design = np.column_stack([X, np.ones(len(X))])
+    residual = y - design @ np.linalg.lstsq(design, y)[0]
+    assert last.losses[0] / unit**2 == pytest.approx(np.mean(residual**2), rel=1e-3)
+
+
 def test_a_learner_found_by_way_of_a_sample_is_as_good_as_without():
     X, targets = draw(n=3000)
     rows = rows_of(X, targets)

@@ -80,6 +80,8 @@ def _sites(node: ast.AST, is_called: bool, statement: ast.AST) -> Iterator[tuple
 def _is_silent(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return _name(node.func) in _SILENT_CALLS
+    if isinstance(node, ast.keyword):
+        return node.arg in _SILENT_KEYWORDS
     if isinstance(node, ast.FunctionDef):
         return node.name in ("__repr__", "__str__")
     return isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)

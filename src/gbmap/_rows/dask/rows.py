@@ -207,31 +207,33 @@ def _standard_rows(table: DaskTable, units: Units, team: ThreadTeam, residual: b
     return DaskRows(replace(table, targets=None, score=None), y, F, table.weight, units, team)
 
 
-def _standard(targets: Array, score: Array | None, units: Units, residual: bool) -> tuple[Array, Array]:
-    """Return y and F in standard units, of shape (n_i, K)."""
-    start: Any = 0.0 if score is None else score
-    y = (targets - start - units.target_mean) / units.target_scale if residual else targets
-    return y, np.broadcast_to(0.0 if residual else start, targets.shape)
+def _standard(targets: Array, score: Array | None, units: Units, residual: bool) -> Array:
+    """Return y in standard units, of shape (n_i, K)."""
+    f_0: Any = 0.0 if score is None else score
+    return (targets - f_0 - units.target_mean) / units.target_scale if residual else targets
+
+
+def _start(targets: Array, score: Array | None, residual: bool) -> Array:
+    """Return the F to start from, likewise."""
+    return np.broadcast_to(0.0 if residual or score is None else score, targets.shape)
 
 
 def _sizes(
     _: Place, targets: Array, score: Array | None, units: Units, residual: bool
 ) -> tuple[float, float]:
-    y, F = _standard(targets, score, units, residual)
-    return largest(y), largest(F)
+    return largest(_standard(targets, score, units, residual)), largest(_start(targets, score, residual))
 
 
 def _standard_targets(
     _: Place, targets: Array, score: Array | None, units: Units, residual: bool, dtype: np.dtype[Any]
 ) -> Array:
-    return np.array(_standard(targets, score, units, residual)[0].T, dtype=dtype, order="C")
+    return np.array(_standard(targets, score, units, residual).T, dtype=dtype, order="C")
 
 
 def _starting_scores(
     _: Place, targets: Array, score: Array | None, residual: bool, dtype: np.dtype[Any]
 ) -> Array:
-    start = np.broadcast_to(0.0 if residual or score is None else score, targets.shape)
-    return np.array(start.T, dtype=dtype, order="C")
+    return np.array(_start(targets, score, residual).T, dtype=dtype, order="C")
 
 
 @contextmanager
