@@ -1,9 +1,10 @@
 """Fuzz the loader, guided by coverage: ``python -m benchmarks.fuzz_loader --seconds 60``.
 
 Needs `pip install atheris`. Inputs are bodies of files, to which magic, lengths and checksum are added, so
-that the fuzzer meets what lies behind them. Any exception but ModelFileError, more than so much memory or
-time for an input ends the run with a file that repeats it. The seeds are in ``tests/files/corpus``; with
-`--keep` the inputs that reached new code are added to them.
+that the fuzzer meets what lies behind them. Any exception but ModelFileError, more than so much memory, or
+more time than is promised for an input ends the run with a file that repeats it. The seeds are in
+``tests/files/corpus``, and the bombs of ``benchmarks.damage``; with `--keep` the inputs that reached new code
+are added to the former.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import hashlib
 import json
 import random
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.damage.bombs import BOMBS, promised_seconds
 from benchmarks.fuzzing import AnyBytes, fuzz
 
 CORPUS = Path(__file__).parents[1] / "tests" / "files" / "corpus"
@@ -25,7 +28,8 @@ PREFIX = struct.Struct("<8sIQ")
 ATOMS = (
     None, True, 0, 1, -1, 2, 2**31, 2**60, 2**64, 0.5, 1e308, "", "x", "softplus", "<f8", [], {},
     {"float": "nan"}, {"array": 0}, {"same": 0}, {"text": 0}, {"tuple": []}, {"type": "object"},
-    {"objects": [[0], []]},
+    {"objects": [[0], []]}, {"same": 1}, {"same": 5}, {"tuple": [{"same": 0}, {"same": 0}]},
+    {"set": [0, 2**61 - 1]},
     {"instance": ["GBMAPRegressor", {}]}, {"instance": ["sklearn.StandardScaler", {}]},
 )  # fmt: skip
 ROWS = np.linspace(-1, 1, 12).reshape(3, 4)
@@ -83,10 +87,15 @@ def use(body: bytes, folder: Path) -> None:
 
     path = folder / "model.gbmap"
     path.write_bytes(file_of(body))
+    start = time.process_time()
     try:
         model = gbmap.load(path)
     except ModelFileError:
         return
+    finally:
+        spent, promised = time.process_time() - start, promised_seconds(path.stat().st_size)
+        if spent > promised:
+            raise TimeoutError(f"{spent:.1f} s for a file that promises {promised:.1f}")
     try:
         model.predict(ROWS)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
@@ -102,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         watched=["gbmap._files", "gbmap.persistence", "json"],
         use=use,
         mutate=mutate,
+        seeds=[body_of(bomb(2_000)) for bomb in BOMBS.values()],
         arguments=arguments,
     )
 

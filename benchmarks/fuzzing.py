@@ -24,6 +24,7 @@ def fuzz(
     watched: Sequence[str],
     use: Callable[[bytes, Path], None],
     mutate: Mutate,
+    seeds: Sequence[bytes] = (),
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Call `use` with inputs and a folder for its files, guided by the coverage of the watched modules.
@@ -45,6 +46,10 @@ def fuzz(
             importlib.import_module(module)
     folder = Path(tempfile.mkdtemp(prefix="gbmap-fuzz-"))
     inputs = corpus if options.keep else Path(shutil.copytree(corpus, folder / "inputs"))
+    more = folder / "seeds"
+    more.mkdir()
+    for k, seed in enumerate(seeds):
+        (more / str(k)).write_bytes(seed)
     limits = [
         f"-max_total_time={options.seconds}",
         "-timeout=10",
@@ -53,7 +58,7 @@ def fuzz(
     ]
     flags = [*limits, f"-seed={options.seed}", "-max_len=20000", f"-artifact_prefix={folder}{os.sep}"]
     atheris.Setup(
-        [sys.argv[0], str(inputs), *flags],
+        [sys.argv[0], str(inputs), str(more), *flags],
         lambda body: use(body, folder),
         custom_mutator=lambda body, most, seed: mutate(body, most, seed, atheris.Mutate),
     )

@@ -9,6 +9,7 @@ import gc
 import json
 import resource
 import sys
+import time
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -44,16 +45,20 @@ def sound_file(folder: Path, kind: str) -> Path:
 
 def _outcome(form: Format, path: Path, X: Any, expected: Any) -> dict[str, Any]:
     before, held = _start_measuring(), tracemalloc.get_traced_memory()[0]
+    start, seconds = time.process_time(), None
     try:
-        answer = np.asarray(form.predict(form.load(path), X))
+        model = form.load(path)
+        seconds = time.process_time() - start
+        answer = np.asarray(form.predict(model, X))
         same = answer.shape == expected.shape and np.array_equal(answer, expected, equal_nan=True)
         result = {"outcome": "unchanged" if same else "different"}
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         memory = isinstance(error, MemoryError) or "bad_alloc" in text or "bad allocation" in text
         result = {"outcome": "memory" if memory else "error", "error": text[:200]}
+    seconds = time.process_time() - start if seconds is None else seconds
     grown, traced = _status("VmHWM") - before, tracemalloc.get_traced_memory()[1] - held
-    return result | {"bytes": max(grown, 0), "traced": traced}
+    return result | {"bytes": max(grown, 0), "traced": traced, "seconds": seconds}
 
 
 def _start_measuring() -> int:

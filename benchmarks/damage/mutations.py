@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.damage.bombs import BOMBS
+
 Mutation = Callable[[bytes, np.random.Generator], bytes]
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -155,9 +157,15 @@ def _forged(name: str) -> Mutation:
     return lambda data, rng: forge(data, rng, name)
 
 
+def plant_bomb(data: bytes, rng: np.random.Generator) -> bytes:
+    """Put in its place a file of 1 to 20 kB that is made to take long."""
+    bombs = list(BOMBS.values())
+    return bombs[rng.integers(len(bombs))](int(rng.integers(1_000, 20_000)))
+
+
 # For files that are text and bytes in one.
 MIXED: dict[str, Mutation] = {name: _either(name) for name in TEXT}
-FORGED: dict[str, Mutation] = {name: _forged(name) for name in TEXT}
+FORGED: dict[str, Mutation] = {name: _forged(name) for name in TEXT} | {"bombs": plant_bomb}
 
 
 def _overwrite(data: bytes, word: bytes, rng: np.random.Generator) -> bytes:

@@ -6,13 +6,14 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._files.checks import check_ensemble, need
+from gbmap._files.checks import check_ensemble, need, need_kind
 from gbmap._files.codec import Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
 from gbmap._shown import Result, Shown, cell
@@ -120,12 +121,24 @@ class Checkpoint:
         write(self.path, Container(*encode(progress, _REGISTRY), {}))
 
 
+def check_record(record: StageRecord) -> None:
+    """Refuse a record of other things than numbers."""
+    for value in (record.loss, record.validation_loss):
+        need_kind(value, Real, "loss")
+    for value in (record.n_iter, record.n_evaluations):
+        need_kind(value, Integral, "number of iterations")
+    need_kind(record.converged, bool | np.bool_, "end of a stage")
+
+
 def _check(instance: Any) -> None:
     """Refuse an instance from which no fit could go on."""
     if isinstance(instance, Ensemble):
         check_ensemble(instance)
+    if isinstance(instance, StageRecord):
+        check_record(instance)
     if isinstance(instance, Progress):
         history = instance.history
+        need(type(instance.identity) is str, "a fit without an identity")
         need(isinstance(instance.ensemble, Ensemble), "learners that are none")
         need(type(instance.seed) is int and instance.seed >= 0, "a seed that is none")
         need(
@@ -135,7 +148,11 @@ def _check(instance: Any) -> None:
         need(len(history) == instance.ensemble.n_stages + 1, "a history that does not fit the stages")
 
 
-_REGISTRY = Registry({"Progress": Progress, "Ensemble": Ensemble, "StageRecord": StageRecord}, _check)
+_REGISTRY = Registry(
+    {"Progress": Progress, "Ensemble": Ensemble, "StageRecord": StageRecord},
+    _check,
+    listed=frozenset({"history"}),
+)
 
 
 def identity_of(estimator: Any, arrays: list[Any]) -> str:

@@ -18,7 +18,13 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    make_constraint,
+)
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_monotonic_cst as check_monotonic_cst
 from sklearn.utils.validation import _num_samples as num_samples
@@ -37,6 +43,7 @@ __all__ = [
     "dropped_group",
     "fit_context",
     "groups_of_categories",
+    "make_constraint",
     "n_inputs_of_columns",
     "num_samples",
     "safe_indexing",

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib.metadata import version
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -33,11 +36,11 @@ import gbmap
 from gbmap import losses
 from gbmap._base import BaseGBMAP
 from gbmap._core.ensemble import Ensemble
-from gbmap._files.checks import check_ensemble, need, need_numbers
-from gbmap._files.codec import NotStorableError, Registry, by_skops, decode, encode
+from gbmap._files.checks import check_ensemble, need, need_kind, need_numbers, need_one_of, shown
+from gbmap._files.codec import NotStorableError, Registry, UnknownSettingError, by_skops, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
-from gbmap._progress import StageRecord
-from gbmap._sklearn import BaseSearchCV
+from gbmap._progress import StageRecord, check_record
+from gbmap._sklearn import BaseSearchCV, make_constraint
 from gbmap._subject import Subject
 from gbmap.drift import DriftDetector
 from gbmap.drift._calibration import Calibration, Measures
@@ -174,6 +177,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         model = decode(container.content, container.arrays, _REGISTRY)
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"{type(model).__name__} in place of a model")
+    except UnknownSettingError as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} holds {error}, which gbmap {gbmap.__version__} does not know; install the "
+            f"version that wrote it, {shown(container.versions.get('gbmap'))}, or a later one."
+        ) from error
     except ValueError as error:
         raise ModelFileError(
             f"{os.fspath(path)} is damaged, or was not written by gbmap: {error}; "
@@ -206,48 +214,103 @@ def _check(instance: Any) -> None:
             check(instance)
 
 
+def _admit(cls: Any, members: Mapping[str, Any]) -> None:
+    """Refuse members that an instance of a class cannot have, before there is one."""
+    if is_dataclass(cls):
+        return  # its fields are the members that it takes
+    if issubclass(cls, losses.Loss):
+        need(not members, f"a {cls.__name__} with settings")
+    if issubclass(cls, BaseEstimator):
+        written_by = members.get("_sklearn_version", "")  # which a warning quotes
+        need(type(written_by) is str and len(written_by) < 100, "a version of scikit-learn that is none")
+    if issubclass(cls, BaseEstimator) and cls in _OWN.values():
+        known = _constraints_of(cls)
+        for name in members:
+            if not (name.startswith("_") or name.endswith("_") or name in known):
+                raise UnknownSettingError(f"the setting {shown(name)} of {cls.__name__}")
+
+
+def _check_parameters(model: Any) -> None:
+    """Do what `_validate_params` does, without a message that quotes whatever the value is."""
+    for name, constraints in _constraints_of(model.__class__).items():
+        value = getattr(model, name)
+        satisfied = not constraints or any(each.is_satisfied_by(value) for each in constraints)
+        need(satisfied, f"{name}={shown(value)}")
+
+
+@cache
+def _constraints_of(cls: Any) -> dict[str, list[Any]]:
+    """Return the parameters of a class of estimators, and what each one may be; nothing if anything."""
+    given = cls._parameter_constraints
+    return {name: [make_constraint(each) for each in given.get(name, [])] for name in cls._get_param_names()}
+
+
+def _check_loss(loss: losses.Loss) -> None:
+    if is_dataclass(loss):
+        for field in fields(loss):
+            need_kind(getattr(loss, field.name), Real, f"{field.name} of a loss")
+
+
 def _check_gbmap(model: BaseGBMAP) -> None:
-    model._validate_params()
+    _check_parameters(model)
     if not hasattr(model, "ensemble_"):
         return
     need(isinstance(model.ensemble_, Ensemble), "an ensemble that is none")
-    n_features = model.ensemble_.weights.shape[1]
-    need(model.n_features_in_ == n_features, f"{model.n_features_in_} features with weights for {n_features}")
+    n_features, n_inputs = model.ensemble_.weights.shape[1], model.n_features_in_
+    need(
+        isinstance(n_inputs, Integral) and n_inputs == n_features,
+        f"{shown(n_inputs)} features with weights for {n_features}",
+    )
     for name in ("mean_", "scale_", "feature_importances_"):
         need_numbers(getattr(model, name), (n_features,), f"{name} that does not fit the features")
-    need_numbers(model.loss_curve_, (model.n_components_ + 1,), "a loss curve that does not fit the stages")
+    n_stages = model.ensemble_.n_stages
+    need(
+        isinstance(model.n_components_, Integral) and model.n_components_ == n_stages,
+        "a number of components that does not fit",
+    )
+    need_numbers(model.loss_curve_, (n_stages + 1,), "a loss curve that does not fit the stages")
     need_numbers(model._target_deviation, (model.ensemble_.n_outputs,), "a spread that does not fit")
-    need(model.n_components_ == model.ensemble_.n_stages, "a number of components that does not fit")
     need(
         isinstance(model.history_, list) and all(isinstance(each, StageRecord) for each in model.history_),
         "a history that is none",
     )
     need(model.init_ is None or hasattr(model.init_, "predict"), "an initial model that does not predict")
     names = getattr(model, "feature_names_in_", None)
-    need(names is None or names.shape == (n_features,), "names that do not fit the features")
+    need(names is None or _is_array(names, (n_features,)), "names that do not fit the features")
+
+
+def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, np.ndarray) and value.shape == shape
 
 
 def _check_classifier(model: GBMAPClassifier) -> None:
     if hasattr(model, "ensemble_"):
+        need(isinstance(model.classes_, np.ndarray) and model.classes_.ndim == 1, "classes that are no list")
         n_classes, n_outputs = len(model.classes_), model.ensemble_.n_outputs
-        need(model.classes_.ndim == 1, "classes that are no list")
         need(n_outputs == (1 if n_classes == 2 else n_classes), f"{n_classes} classes, {n_outputs} outputs")
 
 
 def _check_search(search: BaseGBMAPCV) -> None:
-    search._validate_params()
+    _check_parameters(search)
     if hasattr(search, "best_estimator_"):
         need(isinstance(search.best_estimator_, search._kind), "a search that found another kind of model")
-        need(search.n_components_ == search.best_estimator_.n_components_, "a search that found another size")
+        n_components = search.n_components_
+        need(
+            isinstance(n_components, Integral) and n_components == search.best_estimator_.n_components_,
+            "a search that found another size",
+        )
 
 
 def _check_regressor(model: GBMAPRegressor) -> None:
     if hasattr(model, "ensemble_"):
-        need(model._targets_2d or model.ensemble_.n_outputs == 1, "several outputs of one target")
+        need(
+            type(model._targets_2d) is bool and (model._targets_2d or model.ensemble_.n_outputs == 1),
+            "several outputs of one target",
+        )
 
 
 def _check_detector(detector: DriftDetector) -> None:
-    detector._validate_params()
+    _check_parameters(detector)
     if hasattr(detector, "_drifter"):
         need(isinstance(detector._drifter, Drifter), "a detector without reference rows")
         need(detector.estimator_ is detector._drifter.watched.model, "a detector of another model")
@@ -260,14 +323,25 @@ def _check_drifter(drifter: Drifter) -> None:
     watched, neighbours = drifter.watched, drifter.neighbours
     need(isinstance(watched, Watched) and isinstance(neighbours, Neighbours), "a drifter of other parts")
     ensemble, n_rows = watched.subject.ensemble, len(neighbours.phi)
-    need(drifter.inputs.shape == (n_rows, ensemble.weights.shape[1]), "reference rows of another width")
+    width = ensemble.weights.shape[1]
+    need(
+        _is_array(drifter.inputs, (n_rows, width))
+        or (scipy.sparse.issparse(drifter.inputs) and drifter.inputs.shape == (n_rows, width)),
+        "reference rows of another width",
+    )
     need_numbers(neighbours.phi, (n_rows, len(ensemble)), "an embedding that does not fit the model")
     for values in (drifter.scores, neighbours.values):
         need_numbers(values, (n_rows, ensemble.n_outputs), "values that do not fit the reference rows")
     k = neighbours.n_neighbors
-    need(isinstance(k, Integral) and 1 <= k <= n_rows, f"{k!r} neighbours of {n_rows} rows")
+    need(isinstance(k, Integral) and 1 <= k <= n_rows, f"{shown(k)} neighbours of {n_rows} rows")
+
+
+def _check_neighbours(neighbours: Neighbours) -> None:
+    need(isinstance(neighbours.phi, np.ndarray) and neighbours.phi.ndim == 2, "an embedding that is none")
+    need_kind(neighbours.algorithm, str, "algorithm")
+    need_kind(neighbours.n_jobs, Integral | None, "number of jobs")
     rounding = neighbours.rounding
-    need(type(rounding) is float and 0 <= rounding < np.inf, f"a rounding of {rounding!r}")
+    need(type(rounding) is float and 0 <= rounding < np.inf, f"a rounding of {shown(rounding)}")
 
 
 def _check_watched(watched: Watched) -> None:
@@ -281,7 +355,10 @@ def _check_subject(subject: Subject) -> None:
 
 
 def _check_calibration(calibration: Calibration) -> None:
-    measures, shape = calibration.measures, calibration.indicators.shape
+    measures = calibration.measures
+    need(isinstance(measures, Measures), "a calibration without measures")
+    need(isinstance(calibration.indicators, np.ndarray), "a calibration that is no list")
+    shape = calibration.indicators.shape
     for values in (calibration.indicators, calibration.losses, measures.differences, measures.distances):
         need(len(shape) == 1, "a calibration that is no list")
         need_numbers(values, shape, "a calibration of several lengths")
@@ -289,17 +366,17 @@ def _check_calibration(calibration: Calibration) -> None:
 
 def _check_column(column: Column) -> None:
     need(type(column.name) is str and type(column.reason) is str, "a column without a name or a reason")
-    need(column.kind in KINDS, f"a column of kind {column.kind!r}")
+    need_one_of(column.kind, KINDS, "kind")
     need(type(column.n_missing) is int, "a column without a number of missing values")
     for texts in (column.levels, column.parts):
         need(type(texts) is tuple and all(type(text) is str for text in texts), "levels that are no texts")
-    need(set(column.parts) <= set(DATE_PARTS), f"the parts {column.parts} of a date")
+    need(set(column.parts) <= set(DATE_PARTS), "parts of a date that it has not")
 
 
 def _check_schema(schema: Schema) -> None:
     need(type(schema.target) is str and type(schema.task_reason) is str, "a schema without a target")
-    need(schema.task in TASKS, f"the task {schema.task!r}")
-    need(schema.target_kind in TARGET_KINDS, f"a target of kind {schema.target_kind!r}")
+    need_one_of(schema.task, TASKS, "task")
+    need_one_of(schema.target_kind, TARGET_KINDS, "kind of target")
     need(type(schema.n_rows) is int and type(schema.n_without_target) is int, "a schema without rows")
     need(
         type(schema.columns) is tuple and all(isinstance(each, Column) for each in schema.columns),
@@ -308,16 +385,19 @@ def _check_schema(schema: Schema) -> None:
 
 
 def _check_table_model(model: TableModel) -> None:
-    model._validate_params()
+    _check_parameters(model)
     if not hasattr(model, "pipeline_"):
         return
     need(isinstance(model.schema_, Schema), "a model of a table without a schema")
     need(is_gbmap(model.pipeline_), "a model of a table without a GBMAP")
-    names = list(model.pipeline_.feature_names_in_)
-    need(model.schema_.features == names, f"features {model.schema_.features} of a pipeline of {names}")
+    names = model.pipeline_.feature_names_in_
+    need(isinstance(names, np.ndarray) and names.ndim == 1, "a pipeline of columns without names")
+    need(all(isinstance(name, str) for name in names), "a pipeline of columns whose names are no texts")
+    need(model.schema_.features == list(names), "a pipeline of other columns than the table's")
     need(hasattr(model.pipeline_, "classes_") == (model.schema_.task == "classification"), "another task")
     need(isinstance(model.detector_, DriftDetector | None), "a detector that is none")
     need(type(model.n_fitted_) is int and type(model.n_held_out_) is int, "numbers of rows that are none")
+    need_kind(model.scores_, dict | None, "scores")
     scores = [] if model.scores_ is None else [each for of in model.scores_.values() for each in of.values()]
     need(all(type(score) is float for score in scores), "scores that are no numbers")
 
@@ -340,6 +420,9 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     GBMAPClassifier: _check_classifier,
     BaseGBMAPCV: _check_search,
     GBMAPRegressor: _check_regressor,
+    StageRecord: check_record,
+    losses.Loss: _check_loss,
+    Neighbours: _check_neighbours,
     DriftDetector: _check_detector,
     Drifter: _check_drifter,
     Watched: _check_watched,
@@ -353,6 +436,11 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
 }
 # Callbacks watch a fit; they are no part of the model.
 _CALLBACKS = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx"}
+# Members whose lists hold instances.
+_LISTED = frozenset(
+    {"steps", "transformer_list", "transformers", "transformers_", "_name_to_fitted_passthrough"}
+    | {"history_", "_boosted", "columns"}
+)
 # What files of earlier versions do not have, as those versions had it.
 _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
@@ -366,4 +454,6 @@ _REGISTRY = Registry(
     way_out=_way_out,
     left_out=frozenset(_CALLBACKS),
     added=_ADDED,
+    admit=_admit,
+    listed=_LISTED,
 )

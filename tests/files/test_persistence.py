@@ -652,6 +652,8 @@ FORGED_MEMBERS = [
     ("Ensemble", "beta", 5.0),
     ("Ensemble", "more", 1),
     ("StageRecord", "more", 1),
+    ("StageRecord", "loss", "0.5"),
+    ("StageRecord", "n_iter", {"tuple": []}),
 ]
 
 
@@ -660,6 +662,22 @@ def test_a_state_with_an_impossible_member_is_refused(tmp_path, name, member, va
     model, _ = next(own_models())
     content, arrays = stored_state(model)
     next(members for cls, members in instances_in(content) if cls == name)[member] = value
+    with pytest.raises(ModelFileError):
+        load_forged(content, arrays, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("loss", "member", "value"),
+    [
+        (losses.Hinge(), "width", "0.5"),
+        (losses.Hinge(), "width", {"tuple": [0.5]}),
+        (losses.LogLoss(), "degree", 2),
+        (losses.LogLoss(), "log_odds_per_score", 9.0),
+    ],
+)
+def test_a_loss_with_an_impossible_member_is_refused(tmp_path, loss, member, value):
+    content, arrays = stored_state(classifier(loss=loss))
+    dict(instances_in(content))[f"losses.{type(loss).__name__}"][member] = value
     with pytest.raises(ModelFileError):
         load_forged(content, arrays, tmp_path / "m")
 
@@ -742,6 +760,66 @@ def test_the_message_about_a_file_of_a_newer_gbmap_names_its_versions(tmp_path):
     write(tmp_path / "m", Container(content, arrays, {"gbmap": "99.1"}))
     with pytest.raises(ModelFileError, match=r"unknown class 'GBMAPTransformer'; it says .*'gbmap': '99\.1'"):
         gbmap.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (regressor(), "GBMAPRegressor"),
+        (make_pipeline(StandardScaler(), classifier()), "GBMAPClassifier"),
+        (DriftDetector(), "DriftDetector"),
+        (TableModel("y"), "TableModel"),
+        (gbmap.GBMAPRegressorCV(), "GBMAPRegressorCV"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_setting_that_this_version_does_not_know_is_refused_with_the_way_out(tmp_path, model, name):
+    content, arrays = stored_state(model)
+    dict(instances_in(content))[name]["temperature"] = 2.0
+    write(tmp_path / "m", Container(content, arrays, {"gbmap": "99.1"}))
+    with pytest.raises(ModelFileError) as caught:
+        gbmap.load(tmp_path / "m")
+    assert str(caught.value) == (
+        f"{tmp_path / 'm'} holds the setting 'temperature' of {name}, which gbmap {gbmap.__version__} does "
+        "not know; install the version that wrote it, '99.1', or a later one."
+    )
+
+
+def test_an_attribute_that_would_not_be_loaded_is_not_saved(tmp_path):
+    model = regressor()
+    model.notes = "the one for Monday"
+    with pytest.raises(NotStorableError, match="the setting 'notes' of GBMAPRegressor, which is none of its"):
+        gbmap.save(model, tmp_path / "m")
+    del model.notes
+    model.notes_ = "the one for Monday"
+    assert reloaded(model, tmp_path).notes_ == "the one for Monday"
+
+
+SAVED = {
+    "too many keys": (dict.fromkeys(range(1001)), "more than 1000 keys that are no texts"),
+    "a key that is a tuple": ({(1, 2): 3}, "a key that is neither"),
+    "an instance in a list": ([StandardScaler()], "an instance within a list"),
+    "a huge number": (1 << 400, "more than 300 bits"),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_would_not_be_loaded_is_not_saved(tmp_path, name):
+    value, reason = SAVED[name]
+    model = regressor()
+    model.notes_ = value
+    with pytest.raises(NotStorableError, match=reason):
+        gbmap.save(model, tmp_path / "m")
+
+
+def test_a_chain_of_initial_models_may_be_long(tmp_path):
+    model = regressor(n_components=1)
+    for _ in range(30):
+        model = regressor(n_components=1, init=FrozenEstimator(model))
+    loaded, length = reloaded(model, tmp_path), 0
+    while loaded.init is not None:
+        loaded, length = loaded.init.estimator, length + 1
+    assert length == 30
 
 
 # --- other ways to store a model ------------------------------------------------------------------

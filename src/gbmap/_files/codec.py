@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from gbmap._files.structure import check_structure, entry
+
 Array = NDArray[Any]
 
 # What reading data that nobody vouches for may raise.
@@ -51,6 +53,10 @@ class NotStorableError(TypeError):
     """
 
 
+class UnknownSettingError(ValueError):
+    """A setting that a class does not have, as in the file of a later version."""
+
+
 def by_skops(value: Any) -> str:
     """Return the way out for an object that cannot be stored."""
     return "store the model with skops.io.dump instead."
@@ -72,6 +78,11 @@ class Registry:
         Members that are not stored.
     added : dict of str to dict
         By the names of classes: members that files from before them do not have, and what they are then.
+    admit : callable
+        Called with a class and the members of an instance, when it is written and before one is made of them;
+        raises ValueError if that cannot be.
+    listed : set of str
+        Members in whose lists instances may stand.
     """
 
     classes: Mapping[str, type]
@@ -79,6 +90,8 @@ class Registry:
     way_out: Callable[[Any], str] = by_skops
     left_out: frozenset[str] = frozenset()
     added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    admit: Callable[[type, Mapping[str, Any]], None] = lambda cls, members: None
+    listed: frozenset[str] = frozenset()
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a class, None if it is not known."""
@@ -89,17 +102,30 @@ def encode(value: Any, registry: Registry) -> tuple[Any, list[Array]]:
     """Return plain content and the arrays that it refers to."""
     encoder = _Encoder(registry)
     try:
-        return encoder.value(value), encoder.arrays
+        content = encoder.value(value)
+    except UnknownSettingError as error:
+        raise NotStorableError(
+            f"a gbmap file cannot hold {error}, which is none of its parameters; delete that attribute, or "
+            "let its name end in an underscore."
+        ) from error
     except RecursionError as error:
         raise NotStorableError(
             f"{encoder.owner} holds itself, or is nested too deeply for a gbmap file; {by_skops(value)}"
         ) from error
+    try:
+        check_structure(content, encoder.arrays, registry.listed)
+    except ValueError as error:
+        raise NotStorableError(f"a gbmap file cannot hold {error}; {by_skops(value)}") from error
+    return content, encoder.arrays
 
 
 def decode(content: Any, arrays: list[Array], registry: Registry) -> Any:
     """Return what was encoded; ValueError if it cannot have been."""
     try:
+        check_structure(content, arrays, registry.listed)
         return _Decoder(registry, arrays).value(content)
+    except UnknownSettingError:
+        raise
     except FAULTS as error:
         raise ValueError(describe(error)) from error
 
@@ -181,6 +207,7 @@ class _Encoder:
             self.owner = f"{type(value).__name__}.{key}"
             members[key] = self.value(state[key])
         self.owner = owner
+        self.registry.admit(type(value), state)
         self.registry.check(value)
         return [name, members]
 
@@ -201,14 +228,11 @@ class _Decoder:
         if not isinstance(content, dict):
             return content
         ((kind, inner),) = content.items()
-        read = getattr(self, f"_read_{kind}", None)
-        if read is None:
-            raise ValueError(f"a value of unknown kind {kind!r}")
-        return read(inner)
+        return getattr(self, f"_read_{kind}")(inner)
 
     def _read_scalar(self, content: Any) -> Any:
         array = self.value(content)
-        if not isinstance(array, np.ndarray) or array.shape != ():
+        if array.shape != ():
             raise ValueError("a scalar that is none")
         return array[()]
 
@@ -243,13 +267,13 @@ class _Decoder:
         return _TYPES[content]
 
     def _read_same(self, content: Any) -> Any:
-        return _entry(self.seen, content)
+        return entry(self.seen, content)
 
     def _read_array(self, content: Any) -> Any:
-        return self._remember(_entry(self.arrays, content))
+        return self._remember(entry(self.arrays, content))
 
     def _read_text(self, content: Any) -> Any:
-        return self._remember(_text(_entry(self.arrays, content)))
+        return self._remember(_text(entry(self.arrays, content)))
 
     def _read_objects(self, content: Any) -> Any:
         shape, items = content
@@ -277,13 +301,12 @@ class _Decoder:
         members |= {
             key: value for key, value in self.registry.added.get(name, {}).items() if key not in members
         }
+        self.registry.admit(cls, members)
         instance = cls(**members) if is_dataclass(cls) else _with_state(cls, members)
         self.registry.check(instance)
         return self._remember(instance)
 
     def _items(self, content: Any) -> list[Any]:
-        if not isinstance(content, list):
-            raise ValueError("items that are no list")
         return [self.value(item) for item in content]
 
     def _remember(self, value: Any) -> Any:
@@ -293,12 +316,6 @@ class _Decoder:
 
 def _name_in(classes: Mapping[str, type], cls: type) -> str | None:
     return next((name for name, known in classes.items() if known is cls), None)
-
-
-def _entry(entries: list[Any], position: Any) -> Any:
-    if type(position) is not int or not 0 <= position < len(entries):
-        raise ValueError(f"a reference to number {position!r} of {len(entries)}")
-    return entries[position]
 
 
 def _shape(content: Any) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ _TYPES = {
     for kind in ("|b1", "|u1", "|i1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 }
 _MOST_DIMENSIONS = 8
+_MOST_DIGITS = 100  # which take longer to read than in proportion to their number
 
 
 class ModelFileError(ValueError):
@@ -155,6 +156,7 @@ def _parse(data: Array) -> Container:
         object_pairs_hook=_unique,
         parse_constant=_finite,
         parse_float=_finite,
+        parse_int=_whole,
     )
     arrays = []
     for kind, shape in header["arrays"]:
@@ -196,7 +198,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
 def _finite(text: str) -> float:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"the number {text[:20]}")
