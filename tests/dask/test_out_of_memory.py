@@ -103,10 +103,3 @@ def test_a_part_in_a_file_travels_as_its_numbers_and_leaves_no_file(monkeypatch,
 def test_a_part_is_small_against_the_memory_of_a_thread(monkeypatch, workers, expected):
     set_workers(monkeypatch, *workers)
     assert part_bytes() == expected
-
-
-def test_the_file_of_a_part_goes_with_it():
-    part = OnDisk(np.arange(3.0))
-    file = part.file
-    del part
-    assert file.closed

@@ -137,9 +137,15 @@ def _tests_of(change: Change, recording: Recording) -> list[str]:
     rank = {
         file: (-sum(word in file for word in words), sum(each) / len(each)) for file, each in by_file.items()
     }
-    of_these = [test for test in seconds if _file(test) in rank]
+    near = [test for test in seconds if _file(test) in rank]
+    near.sort(key=lambda test: (test not in touching, rank[_file(test)], seconds[test]))
+    # No file takes all of the time: after a quarter of it the others have their turn.
+    rounds, spent = {}, defaultdict(float)
+    for test in near:
+        spent[_file(test)] += seconds[test]
+        rounds[test] = spent[_file(test)] // (BUDGET / 4)
     chosen, left = [], BUDGET
-    for test in sorted(of_these, key=lambda test: (test not in touching, rank[_file(test)], seconds[test])):
+    for test in sorted(near, key=rounds.__getitem__):
         if seconds[test] <= left:
             chosen.append(test)
             left -= seconds[test]
