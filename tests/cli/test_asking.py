@@ -245,3 +245,45 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(run, folder, tmp
     assert ended.code == 3
     assert ended.err == f"gbmap: {old}: no space left on device.\n"
     assert [path.read_text() for path in tmp_path.iterdir()] == ["as it was"]
+
+
+def test_a_page_about_new_rows_with_a_class_that_the_model_does_not_know(run, folder, tmp_path):
+    pytest.importorskip("jinja2")
+    rows = pd.read_csv(folder / "more.csv", dtype=str).replace({"class": {"dear": "castle"}})
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    given = [
+        "report",
+        folder / "houses.csv",
+        "-t",
+        "class",
+        "--drop",
+        "price",
+        "-m",
+        2,
+        "--beta",
+        5,
+        "--l2",
+        1,
+    ]
+    ended = run(*given, "--max-rows", 20, "--new", tmp_path / "new.csv", "-o", tmp_path / "page.html")
+    assert ended.code == 0
+    assert "the targets of all rows were left out" in ended.err
+
+
+def test_models_differ_in_some_of_several_categories(run, folder, rare, tmp_path):
+    given = ["-t", "price", "--drop", "class", "-m", 2, "--beta", 5, "--l2", 1, "-o", tmp_path / "m.gbmap"]
+    assert run("fit", folder / "rare.csv", *given, "--drop", "city").code == 0
+    for models in (
+        [tmp_path / "m.gbmap", folder / "rare.gbmap"],
+        [folder / "rare.gbmap", tmp_path / "m.gbmap"],
+    ):
+        ended = run("difference", *models, folder / "rare.csv", "-m", 2, "--json")
+        assert ended.code == 0, ended.err
+        assert "city=Oslo" in json.loads(ended.out)["half_spaces"][0]["half_space"]
+
+
+def test_a_difference_needs_two_rows(run, folder, tmp_path):
+    pd.read_csv(folder / "more.csv").head(1).to_csv(tmp_path / "one.csv", index=False)
+    ended = run("difference", folder / "price.gbmap", folder / "price.gbmap", tmp_path / "one.csv")
+    assert ended.code == 3
+    assert ended.err == f"gbmap: {tmp_path / 'one.csv'} has 1 row; a difference needs 2 of them at least.\n"

@@ -149,3 +149,20 @@ def test_a_model_of_too_few_rows_to_calibrate_says_so(run, tmp_path):
     ended = run("drift", tmp_path / "few.gbmap", tmp_path / "few.csv")
     assert ended.code == 3
     assert "too few rows to calibrate" in ended.err
+
+
+@pytest.mark.parametrize("strange", ["castle", None])
+def test_a_class_that_the_model_does_not_know_leaves_the_loss_out_and_the_verdict_as_it_is(
+    run, folder, tmp_path, strange
+):
+    rows = pd.read_csv(folder / "more.csv", dtype=str)
+    rows.loc[3, "class"] = strange
+    rows.to_csv(tmp_path / "more.csv", index=False)
+    known = json.loads(run("drift", folder / "class.gbmap", folder / "more.csv", "--json").out)
+    ended = run("drift", folder / "class.gbmap", tmp_path / "more.csv", "--json")
+    found = json.loads(ended.out)
+    assert (ended.code, found["alarms"]) == (int(known["drift"]), known["alarms"])
+    assert found["assessment"]["mean_loss"] is None
+    assert known["assessment"]["mean_loss"] is not None
+    assert "the targets of all rows were left out" in ended.err
+    assert ended.err.count("\n") == 1

@@ -103,6 +103,8 @@ def test_a_simpler_model_that_does_better_is_told(run, folder, tmp_path):
         (["-t", "price", "--loss", "hinge"], 2, "loss"),
         (["-t", "price", "--components", 0], 2, "--components"),
         (["-t", "price", "--components", "many"], 2, "--components"),
+        (["-t", "price", "--jobs", 0], 2, "--jobs"),
+        (["-t", "price", "--seed", 2**32], 2, "--seed"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(run, folder, options, code, message):

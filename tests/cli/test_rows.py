@@ -241,3 +241,34 @@ def test_a_column_kept_that_has_the_name_of_a_result_is_told_apart(run, folder, 
     found = table(run("explain", folder / "price.gbmap", folder / "more.csv", "--keep", "size"))
     np.testing.assert_array_equal(found["size (kept)"], more["size"].astype(float))
     assert abs(found["size"].mean()) < found["size"].std()  # what it adds, not what it is
+
+
+def test_a_column_that_is_kept_twice_is_there_once(run, folder, tmp_path):
+    given = ["predict", folder / "price.gbmap", folder / "more.csv", "-k", "id", "-k", "city", "-k", "id"]
+    assert list(table(run(*given)).columns) == ["id", "city", "prediction"]
+    assert run(*given, "-o", tmp_path / "out.parquet").code == 0
+
+
+OWN_NAMES = ["output", "base_value", "intercept", "prediction"]
+
+
+@pytest.mark.parametrize("target", ["price", "class"])
+@pytest.mark.parametrize("kind", ["attributions", "coefficients"])
+def test_a_column_that_has_the_name_of_a_result_keeps_its_reasons(run, folder, tmp_path, target, kind):
+    rows = pd.read_csv(folder / "houses.csv")[["size", "age", "city", "sold", "noise", target]]
+    rows = rows.rename(columns=dict(zip(["size", "sold", "noise", "city"], OWN_NAMES)))
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    model, data = tmp_path / "m.gbmap", tmp_path / "rows.csv"
+    assert run("fit", data, "-t", target, "-o", model, "-m", 2, "--beta", 5, "--l2", 1).code == 0
+    given = ["explain", model, data, "--kind", kind]
+    reasons = table(run(*given))
+    own = {"attributions": "base_value", "coefficients": "intercept"}[kind]
+    taken = {own} | ({"output"} if target == "class" else set())
+    assert {f"{name} (column)" for name in taken} & set(reasons.columns) == {
+        f"{name} (column)" for name in taken if kind == "attributions" or name != "base_value"
+    }
+    assert not reasons.columns.duplicated().any()
+    if (target, kind) == ("price", "attributions"):
+        np.testing.assert_allclose(reasons.sum(axis=1), table(run("predict", model, data))["prediction"])
+        assert reasons["base_value"].nunique() == 1
+    assert run(*given, "-k", "output", "-o", tmp_path / "out.parquet").code == 0

@@ -317,3 +317,9 @@ def test_two_threads_read_two_tables_at_once():
     for thread in threads:
         thread.join()
     assert found == [100_000, 100_000]
+
+
+@pytest.mark.parametrize("text", [b'{"a": 1}\n{"a": 2}\n', b'\n [{"a": 1}]', b"[[1, 2], [3, 4]]"])
+def test_json_is_told_from_text(text):
+    with pytest.raises(TableError, match="is JSON; store the table in it as CSV or Parquet"):
+        open_table(io.BytesIO(text))

@@ -174,6 +174,10 @@ DROPPED = {
     "a running number": (rng.permutation(N) - 50, "a running number, from -50 to 149"),
     "long codes": ([2**60 + 977 * k for k in range(N)], "an identifier: whole numbers of 16 digits or more"),
     "long codes as text": ([str(10**18 + 977 * k) for k in range(N)], "an identifier: whole numbers"),
+    "long codes that floats do not tell apart": (
+        pd.array([2**63 + 3 * k for k in range(N)], dtype="UInt64"),
+        "an identifier: whole numbers",
+    ),
     "lists": ([[1, 2]] * N, "values of type list<.*> are neither numbers, text nor dates"),
     "spans of time": (pd.to_timedelta(np.arange(N), unit="h"), "values of type duration"),
 }
@@ -381,3 +385,16 @@ def test_other_things_than_tables_are_refused():
     for other in (np.zeros((20, 2)), [[1, 2]], {"x": [1]}, None):
         with pytest.raises(TypeError, match="data must be a Table, or a frame of pandas or polars"):
             TableModel("y").fit(other)
+
+
+@pytest.mark.parametrize("values", [[1.5] * N, [str(10**20 + k % 50) for k in range(N)], cycle("2", "2.0")])
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_a_target_that_is_one_number_is_refused(values, task):
+    with pytest.raises(TableError, match=r"target 'y' is always '.*there is nothing to predict"):
+        surveyed(frame_of(NOISE, y=values), task=task)
+
+
+def test_a_number_beyond_what_models_take_is_named_with_its_row():
+    data = frame_of([*NOISE[1:], -1e151])
+    with pytest.raises(TableError, match=r"column 'x' holds '-1e\+151' in row 200, beyond 1e\+150"):
+        gather(data, surveyed(data), silent)

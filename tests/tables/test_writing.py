@@ -1,7 +1,9 @@
 """Frames as files: whole or not at all, and read back as they were."""
 
 import gzip
+import io
 import os
+import sys
 
 import pandas as pd
 import pytest
@@ -100,3 +102,20 @@ def test_places_that_cannot_be_written_are_named(tmp_path):
 def test_a_full_disk_is_named():
     with pytest.raises(TableError, match="/dev/full cannot be written: No space left on device"):
         write_table("/dev/full", FRAMES)
+
+
+def test_standard_output_is_utf_8_whatever_the_locale_says(monkeypatch):
+    frames, out = [pd.DataFrame({"päron": ["緑"]})], io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
+    write_table("-", frames)
+    sys.stdout.flush()
+    assert out.getvalue().decode() == "päron\n緑\n"
+
+
+def test_a_terminal_is_written_to_in_its_encoding(monkeypatch):
+    frames, out = [pd.DataFrame({"päron": ["緑"]})], io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="latin-1"))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    write_table("-", frames)
+    sys.stdout.flush()
+    assert out.getvalue() == "päron\n\\u7dd1\n".encode("latin-1")

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
 from gbmap._initial import class_score
 from gbmap.cli._errors import UsageError
@@ -63,11 +65,15 @@ def _shared_classes(first: Any, second: Any) -> Array | None:
 
 
 def _read(first: Any, second: Any, data: Path, max_rows: int, screen: Screen) -> Sample:
-    sample = Sample(max_rows)
+    from gbmap.tables import TableError
+
+    sample, table = Sample(max_rows), open_data(data)
     with screen.progress() as progress:
-        for frame in frames_of(open_data(data), "reading", progress):
+        for frame in frames_of(table, "reading", progress):
             both = first.features(frame).join(second.features(frame).add_prefix(_SECOND))
             sample.add(both, None)
+    if sample.n_rows < 2:
+        raise TableError(f"{table.label} has 1 row; a difference needs 2 of them at least.")
     return sample
 
 
@@ -86,8 +92,17 @@ def _preprocessing(first: Any, second: Any, new: list[str]) -> ColumnTransformer
     for name, step, columns in second.pipeline_["columns"].transformers:
         chosen = [column for column in columns if column in new]
         if chosen:
-            parts.append((f"{name} of the second", step, chosen))
+            parts.append((f"{name} of the second", _for_columns(step, columns, chosen), chosen))
     return ColumnTransformer(parts)
+
+
+def _for_columns(step: Any, columns: list[str], chosen: list[str]) -> Any:
+    """Return a step for some of its columns only: an encoder knows the categories of each."""
+    if not isinstance(step, Pipeline):
+        return step
+    step = clone(step)
+    step[-1].categories = [step[-1].categories[columns.index(column)] for column in chosen]
+    return step
 
 
 def _document(found: ModelDifference, classes: Array | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def explanation(model: Any, features: Any, *, kind: str, standardized: bool = Fa
         frame = _by_column(model.schema_, _over_the_average(pipeline, features))
     else:
         frame = explain(pipeline, features, standardized=standardized).to_frame()
+    frame.columns = _told_apart(frame.columns, several=frame.index.nlevels > 1)
     if frame.index.nlevels == 1:
         return frame.reset_index(drop=True)
     return frame.reset_index(level="output").reset_index(drop=True)
@@ -31,8 +32,15 @@ def _by_column(schema: Any, frame: Any) -> Any:
             first = frame.columns.get_loc(column.features[0])
             total = frame[column.features].sum(axis=1)
             frame = frame.drop(columns=column.features)
-            frame.insert(first, column.name, total)
+            frame.insert(first, column.name, total, allow_duplicates=True)
     return frame
+
+
+def _told_apart(names: Any, *, several: bool) -> list[str]:
+    """Return the names of columns, of which the last is not the user's; the user's are not like any other."""
+    *columns, last = names
+    taken = {last, "output"} if several else {last}
+    return [*(f"{name} (column)" if name in taken else name for name in columns), last]
 
 
 def _over_the_average(pipeline: Any, features: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import gbmap
 from gbmap.cli._errors import UsageError
-from gbmap.cli._screen import Progress
+from gbmap.cli._screen import Progress, Screen
 
 
 def load_model(path: Path) -> Any:
@@ -55,15 +55,28 @@ def frames_of(table: Any, step: str, progress: Progress) -> Iterator[Any]:
 
 
 def targets_of(model: Any, frame: Any) -> Any:
-    """Return the targets of rows as an array, or None if they are not there, or not all."""
+    """Return the targets of rows as an array, or None if not all are there, and of classes that are known."""
+    import numpy as np
+
     from gbmap.tables import TableError
 
     if model.schema_.target not in frame.columns:
         return None
     try:
-        return model.targets(frame)
+        targets = model.targets(frame)
     except TableError:
         return None
+    classes = getattr(model.pipeline_, "classes_", None)
+    return targets if classes is None or np.isin(targets, classes).all() else None
+
+
+def note_targets_left_out(model: Any, table: Any, sample: Any, screen: Screen) -> None:
+    """Say that targets are there which were of no use, if so."""
+    if sample.targets is None and model.schema_.target in table.names:
+        screen.note(
+            f"gbmap: note: {table.label} has rows whose target is missing or none that the model knows; "
+            "the targets of all rows were left out."
+        )
 
 
 def example_rows(model: Any, n_rows: int = 20) -> Any:

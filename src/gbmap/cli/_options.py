@@ -18,6 +18,12 @@ def _existing(path: Path | None) -> Path | None:
     raise typer.BadParameter(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
 
 
+def _some(number: int | None) -> int | None:
+    if number == 0:
+        raise typer.BadParameter("0 threads do nothing; give 1 or more, or -1 for all cores.")
+    return number
+
+
 def _file(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, callback=_existing, show_default=False)
 
@@ -72,8 +78,13 @@ Category = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column to take for a category, such as a code. Repeatable."),
 ]
-Seed = Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Seed of all that is random.")]
-Jobs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Threads; all cores for large tables.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Seed of all that is random.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(metavar="NUMBER", callback=_some, help="Threads; all cores for large tables."),
+]
 RowsOut = Annotated[
     str,
     typer.Option(
@@ -93,8 +104,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor notes on standard error.")]
 
 
-def check_kept(keep: list[str], names: list[str]) -> None:
-    """Refuse columns to pass on that are not there."""
-    for name in keep:
+def kept(keep: list[str] | None, names: list[str]) -> list[str]:
+    """Return the columns to pass on, each once; those that are not there are refused."""
+    for name in keep or []:
         if name not in names:
             raise UsageError(f"--keep must name columns of the table, {', '.join(names[:20])}; got {name!r}.")
+    return list(dict.fromkeys(keep or []))

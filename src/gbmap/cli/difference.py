@@ -20,7 +20,7 @@ def difference(
         int, typer.Option("--components", "-m", min=1, metavar="NUMBER", help="Half-spaces to find.")
     ] = 10,
     max_rows: Annotated[
-        int, typer.Option(min=1, metavar="ROWS", help="Beyond, a random sample of so many rows is compared.")
+        int, typer.Option(min=2, metavar="ROWS", help="Beyond, a random sample of so many rows is compared.")
     ] = 20_000,
     seed: Seed = 0,
     as_json: Json = False,

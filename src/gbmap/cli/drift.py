@@ -9,8 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from gbmap.cli._errors import Code, UsageError
-from gbmap.cli._models import frames_of, load_model, need_detector, open_data, targets_of
-from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, check_kept
+from gbmap.cli._models import (
+    frames_of,
+    load_model,
+    need_detector,
+    note_targets_left_out,
+    open_data,
+    targets_of,
+)
+from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, kept
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._text import number, share
@@ -78,7 +85,7 @@ def drift(
     screen, loaded = Screen(as_json, quiet), load_model(model)
     need_detector(loaded, model)
     sample = Sample(max_rows)
-    _read(loaded, data, out, keep or [], sample, screen)
+    _read(loaded, data, out, keep, sample, screen)
     if output is not None:
         output.tell(screen)
     document = assess(loaded, sample, delta=delta, tolerated_alarms=alarms, confidence=confidence)
@@ -86,18 +93,20 @@ def drift(
     return Code.DRIFT if document["drift"] else Code.FINE
 
 
-def _read(model: Any, data: Path, out: Path | None, keep: list[str], sample: Any, screen: Screen) -> None:
+def _read(
+    model: Any, data: Path, out: Path | None, keep: list[str] | None, sample: Any, screen: Screen
+) -> None:
     """Let the rows of a table go by the sample, and write what the detector says of each."""
     from gbmap.tables import write_table
 
     table = open_data(data)
-    check_kept(keep, table.names)
-    rows = _rows(model, table, keep, sample, screen, with_alarms=out is not None)
+    rows = _rows(model, table, kept(keep, table.names), sample, screen, with_alarms=out is not None)
     if out is None:
         for _ in rows:
             pass
     else:
         write_table(out, rows)
+    note_targets_left_out(model, table, sample, screen)
 
 
 def _rows(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gbmap.cli._errors import UsageError
-from gbmap.cli._models import frames_of, open_data, targets_of
+from gbmap.cli._models import frames_of, note_targets_left_out, open_data, targets_of
 from gbmap.cli._options import (
     L2,
     Beta,
@@ -100,6 +100,7 @@ def report(
             model,
             table,
             new,
+            screen,
             progress,
             title=title or f"{target}, predicted from {data.name}",
             max_rows=max_rows,
@@ -128,14 +129,16 @@ def _outputs(
     return outputs
 
 
-def _page(model: Any, table: Any, new: Path | None, progress: Progress, **options: Any) -> Any:
+def _page(
+    model: Any, table: Any, new: Path | None, screen: Screen, progress: Progress, **options: Any
+) -> Any:
     """Return the report of a fitted model, with all that it is given to look at."""
     import pandas as pd
 
     from gbmap.report import make_report
 
     X, y, X_test, y_test = model.split(table)
-    later = {} if new is None else _new_rows(model, new, progress)
+    later = {} if new is None else _new_rows(model, new, screen, progress)
     progress("writing the page", 0, None)
     return make_report(
         model.pipeline_,
@@ -150,12 +153,13 @@ def _page(model: Any, table: Any, new: Path | None, progress: Progress, **option
     )
 
 
-def _new_rows(model: Any, data: Path, progress: Progress) -> dict[str, Any]:
+def _new_rows(model: Any, data: Path, screen: Screen, progress: Progress) -> dict[str, Any]:
     from gbmap.cli._sample import Sample
 
-    sample = Sample(_NEW_ROWS)
-    for frame in frames_of(open_data(data), "reading the new table", progress):
+    sample, table = Sample(_NEW_ROWS), open_data(data)
+    for frame in frames_of(table, "reading the new table", progress):
         sample.add(model.features(frame), targets_of(model, frame))
+    note_targets_left_out(model, table, sample, screen)
     return {"X_new": sample.features, "y_new": sample.targets}
 
 

@@ -11,7 +11,7 @@ import typer
 
 from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, load_model, need_detector, open_data
-from gbmap.cli._options import Data, Keep, Model, NoOverwrite, Quiet, RowsOut, check_kept
+from gbmap.cli._options import Data, Keep, Model, NoOverwrite, Quiet, RowsOut, kept
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Screen
 from gbmap.cli._text import inert
@@ -47,7 +47,7 @@ def predict(
     def columns(frame: Any) -> Any:
         return predictions(loaded, frame, drift=drift)
 
-    _map_rows("predict", columns, data, output, keep or [], Screen(quiet=quiet))
+    _map_rows("predict", columns, data, output, keep, Screen(quiet=quiet))
 
 
 def transform(
@@ -75,7 +75,7 @@ def transform(
     def columns(frame: Any) -> Any:
         return _coordinates(loaded, frame)
 
-    _map_rows("transform", columns, data, output, keep or [], Screen(quiet=quiet))
+    _map_rows("transform", columns, data, output, keep, Screen(quiet=quiet))
 
 
 def explain(
@@ -120,7 +120,7 @@ def explain(
 
         return explanation(loaded, loaded.features(frame), kind=kind, standardized=standardized)
 
-    _map_rows("explain", columns, data, output, keep or [], Screen(quiet=quiet))
+    _map_rows("explain", columns, data, output, keep, Screen(quiet=quiet))
 
 
 def predictions(model: Any, frame: Any, *, drift: bool) -> Any:
@@ -173,19 +173,19 @@ def _map_rows(
     columns: Callable[[Any], Any],
     data: Path,
     output: Output | None,
-    keep: list[str],
+    keep: list[str] | None,
     screen: Screen,
 ) -> None:
     """Write what `columns` makes of the frames of a table, piece by piece."""
     from gbmap.tables import write_table
 
     table = open_data(data)
-    check_kept(keep, table.names)
+    passed_on = kept(keep, table.names)
 
     def results() -> Iterator[Any]:
         with screen.progress() as progress:
             for frame in frames_of(table, what, progress):
-                yield beside(frame[keep], columns(frame))
+                yield beside(frame[passed_on], columns(frame))
 
     if output is None:
         write_table("-", map(_visible, results()) if sys.stdout.isatty() else results())

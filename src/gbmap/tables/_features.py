@@ -19,6 +19,8 @@ from gbmap.tables.schema import Column, Schema
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 
+_LARGEST = 1e150  # squares of larger numbers leave the range of float64
+
 
 class FeatureReader:
     """Reads the features that a schema names; equal texts are one object in memory, whatever the batch."""
@@ -96,5 +98,11 @@ def _checked(found: Array, raw: Any, column: Column, batch: Batch) -> Array:
         raise TableError(
             f"{batch.about(column.name, row, raw[row].as_py())}, which is no {what}; the model was fitted to "
             f"{column.kind}s there."
+        )
+    if (large := np.abs(found) > _LARGEST).any():
+        row = int(np.argmax(large))
+        raise TableError(
+            f"{batch.about(column.name, row, raw[row].as_py())}, beyond {_LARGEST:g}, the largest number "
+            "that a model takes; rescale the column."
         )
     return found

@@ -26,6 +26,7 @@ _MOSTLY = 0.99
 _LEAST_COVERAGE = 0.1
 _OTHER_DATE = re.compile(r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./])\d{1,2}\4\d{1,2})(?=[ T]|$)")
 _DATES_LOOKED_AT = 100
+_LONG = 2**53
 
 
 def least_frequency(n_rows: int) -> int:
@@ -77,7 +78,7 @@ class Watch:
         self.is_boolean = self.is_boolean and values.is_boolean(column)
         if len(numbers):
             self.lowest, self.highest = min(self.lowest, numbers.min()), max(self.highest, numbers.max())
-            self.is_whole &= bool((numbers == np.floor(numbers)).all() and np.abs(numbers).max() < 2**53)
+            self.is_whole &= bool((numbers == np.floor(numbers)).all() and np.abs(numbers).max() < _LONG)
             if self.is_whole:
                 # Modulo 2^64, enough to tell whether the numbers are those of a range, each once.
                 whole = numbers.astype(np.int64).view(np.uint64)
@@ -138,7 +139,12 @@ class Watch:
     def is_constant(self) -> bool:
         """Whether there is only one value, however it is written."""
         is_one_number = self.kind == "number" and self.lowest == self.highest
-        return len(self.levels) == 1 or is_one_number
+        return len(self.levels) == 1 or (is_one_number and not self._has_long_numbers)
+
+    @property
+    def _has_long_numbers(self) -> bool:
+        """Whether there are numbers so large that floats do not tell neighbouring whole numbers apart."""
+        return max(abs(self.lowest), abs(self.highest)) >= _LONG
 
     @property
     def is_running_number(self) -> bool:
@@ -153,7 +159,7 @@ class Watch:
     @property
     def _is_long_code(self) -> bool:
         """Whether the values are whole numbers too long for floats, each once: nobody measures such."""
-        is_long = max(abs(self.lowest), abs(self.highest)) >= 2**53 and max(self.levels.values()) == 1
+        is_long = self._has_long_numbers and max(self.levels.values()) == 1
         return is_long and all(re.fullmatch(r"[+-]?\d+", level) for level in self.levels)
 
     def column(self) -> Column:

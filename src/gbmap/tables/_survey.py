@@ -39,9 +39,9 @@ def survey(
     n_rows = _see_all(data, watches, progress)
     watched = watches.pop(target)
     if watched.n_present < _LEAST_ROWS:
+        rows = "1 row" if watched.n_present == 1 else f"{watched.n_present} rows"
         raise TableError(
-            f"{label} has {watched.n_present} rows with a value of the target {shown(target)}; a fit needs "
-            f"{_LEAST_ROWS}."
+            f"{label} has {rows} with a value of the target {shown(target)}; a fit needs {_LEAST_ROWS}."
         )
     task, reason, kind = guess_task(watched, task)
     found = tuple(watch.column() for watch in watches.values())

@@ -30,6 +30,8 @@ def guess_task(watch: Watch, task: str | None) -> tuple[str, str, str]:
             raise TableError(
                 f"{watch.about_text}, which is no number; predict it as a class (--task classification)."
             )
+        if watch.lowest == watch.highest:
+            raise TableError(f"{_always(watch)} as a number; there is nothing to predict.")
         return task, reason, "number"
     _check_classes(watch)
     return task, reason, "text" if kind == "number" else kind
@@ -61,13 +63,14 @@ def _guess(watch: Watch, kind: str) -> tuple[str, str]:
     return "regression", f"{name} holds {at_least}{min(n_levels, NUMBERS_COUNTED):,} different whole numbers"
 
 
+def _always(watch: Watch) -> str:
+    return f"{watch.label}: the target {shown(watch.name)} is always {shown(next(iter(watch.levels)))}"
+
+
 def _check_classes(watch: Watch) -> None:
     n_classes = len(watch.levels)
     if watch.is_constant:
-        raise TableError(
-            f"{watch.label}: the target {shown(watch.name)} is always {shown(next(iter(watch.levels)))}; "
-            "there is nothing to predict."
-        )
+        raise TableError(f"{_always(watch)}; there is nothing to predict.")
     if n_classes > MOST_CLASSES:
         raise TableError(
             f"{watch.label}: the target {shown(watch.name)} has {n_classes:,} different values, more "

@@ -15,6 +15,7 @@ from gbmap.tables.errors import TableError, readable
 
 _MAX_ROWS = 50_000
 _WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # the first bytes of .xlsx, .ods and .zip, and of .xls
+_JSON = b'{"', b'[{"', b"[["
 
 
 class Table:
@@ -171,4 +172,6 @@ def _rows_of(source: Source) -> Any:
         raise TableError(f"{source.label} is no Parquet file: it does not begin with PAR1.")
     if source.head.startswith(_WORKBOOKS):
         raise TableError(f"{source.label} is a workbook or an archive; save the table in it as CSV.")
+    if source.head.lstrip().startswith(_JSON):
+        raise TableError(f"{source.label} is JSON; store the table in it as CSV or Parquet.")
     return TextRows(source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -52,7 +51,7 @@ def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> i
     [1, 2]
     """
     if destination == "-":
-        return _write_text(sys.stdout, frames, ",")
+        return _write_standard_output(frames)
     path = Path(destination)
     if path.is_dir():
         raise TableError(f"{destination} is a folder; name a file to write.")
@@ -86,19 +85,26 @@ def _writer(name: str) -> Callable[[Any, Iterable[Any]], int]:
 def _write_bytes(file: Any, frames: Iterable[Any], delimiter: str, *, packed: bool) -> int:
     # Without a name and a time inside, the same frames give the same bytes.
     outer = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
-    text = io.TextIOWrapper(outer, encoding="utf-8", newline="")
-    n_rows = _write_text(text, frames, delimiter)
-    text.flush()
-    text.detach()
+    n_rows = _write_text(lambda text: outer.write(text.encode()), frames, delimiter)
     if packed:
         outer.close()
     return n_rows
 
 
-def _write_text(file: Any, frames: Iterable[Any], delimiter: str) -> int:
+def _write_standard_output(frames: Iterable[Any]) -> int:
+    """Write to standard output: as UTF-8 like a file, but in the encoding of a terminal."""
+    stream = sys.stdout
+    if not hasattr(stream, "buffer"):  # what stands in for it takes text
+        return _write_text(stream.write, frames, ",")
+    stream.flush()
+    encoding = (stream.encoding, "backslashreplace") if stream.isatty() else ("utf-8",)
+    return _write_text(lambda text: stream.buffer.write(text.encode(*encoding)), frames, ",")
+
+
+def _write_text(write: Callable[[str], Any], frames: Iterable[Any], delimiter: str) -> int:
     n_rows = 0
     for k, frame in enumerate(frames):
-        frame.to_csv(file, index=False, header=k == 0, sep=delimiter, lineterminator="\n")
+        write(frame.to_csv(index=False, header=k == 0, sep=delimiter, lineterminator="\n"))
         n_rows += len(frame)
     return n_rows
 
