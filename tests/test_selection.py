@@ -344,6 +344,13 @@ def test_what_cannot_be_searched_is_named(settings, error, message):
         GBMAPRegressorCV(**settings).fit(X, y)
 
 
+def test_three_rows_are_the_fewest_that_make_folds():
+    search = GBMAPRegressorCV(1, betas=[5.0], l2_regularizations=[0.1], cv=3, random_state=0)
+    assert search.fit(X[:3], y[:3]).n_components_ == 1
+    with pytest.raises(ValueError, match="X must have at least 3 rows for folds, got n_samples=2"):
+        search.set_params(cv=2).fit(X[:2], y[:2])
+
+
 def test_an_unfitted_search_has_no_results():
     search = GBMAPRegressorCV()
     for name in ("ensemble_", "n_features_in_", "feature_importances_"):

@@ -115,8 +115,8 @@ class BaseGBMAPCV(
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X, y, groups = indexable(X, y, groups)
-        if num_samples(X) < 2:
-            raise ValueError(f"X must have at least 2 rows for folds, got n_samples={num_samples(X)}.")
+        if num_samples(X) < 3:  # a fold is held out, and a fit takes two
+            raise ValueError(f"X must have at least 3 rows for folds, got n_samples={num_samples(X)}.")
         seed = _seed(self.random_state) % 2**32
         template = self._template(seed)
         # What y is refused for, it is refused for before the first fold.

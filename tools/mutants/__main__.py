@@ -35,6 +35,7 @@ TESTS = [
         "test_other_arrays.py",
     ),
     *("test_fit_control.py", "test_properties.py", "test_inputs.py", "test_distances.py", "test_learning.py"),
+    "test_scikit_learn.py",
 ]
 MOST_SURVIVORS = 0.05
 BUDGET = 60.0  # seconds of tests for one change
