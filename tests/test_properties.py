@@ -720,6 +720,29 @@ def test_the_quantile_loss_puts_its_share_of_rows_below():
         assert abs(below - q) < 0.03
 
 
+@pytest.mark.parametrize("n", [200, 12_000])  # the second is sampled
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_units_that_differ_by_powers_of_two_give_the_same_bits(n, dtype):
+    X, y = problem(36, n=n, dtype=dtype)
+    scale = np.array([4, 0.5, 1024, 2**-20], dtype=dtype)
+    plain, scaled = regressor().fit(X, y), regressor().fit(X * scale, 8 * y)
+    assert_array_equal(scaled.ensemble_.weights * scale, 8 * plain.ensemble_.weights)
+    assert_array_equal(scaled.transform(X * scale), 8 * plain.transform(X))
+
+
+def test_the_ridge_weighs_as_much_beside_a_huber_loss_of_any_delta():
+    X, y = problem(35, n=300)
+    for loss in ({"huber_delta": 1e-9}, {"huber_delta": 1e-4}, {"loss": Huber(1e-4)}):
+        model = regressor(**{"loss": "huber", "n_components": 8, **loss}).fit(X, y)
+        assert model.score(X, y) > 0.85  # where the ridge weighed as ever, 0 to 0.4
+
+
+def test_the_ridge_of_a_huber_loss_in_the_users_units_is_as_given():
+    X, y = problem(35)
+    least = regressor(loss="huber", huber_delta=1e-9, standardize=False).fit(X, y)
+    assert np.ptp(least.predict(X)) < 1e-3 * np.ptp(y)
+
+
 def test_the_huber_loss_ignores_the_size_of_outliers():
     X, y = problem(34, n=300)
     spoiled = y.copy()

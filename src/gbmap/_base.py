@@ -120,7 +120,9 @@ class BaseGBMAP(
         y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
             The target.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of two counts as the same row given twice.
+            A weight of two counts as the same row given twice. Up to 10,000 rows (or 50 a column, if that is
+            more) the fit is the same; larger ones begin on a random sample of the rows, and so may end in
+            other minima of the same objective.
         X_val, y_val : array-like, default=None
             Rows to watch the loss on, and to stop on if ``early_stopping=True``.
         sample_weight_val : array-like of shape (n_validation_samples,), default=None

@@ -69,7 +69,8 @@ class Problem:
             weight = validation.scaled_weight
             watched = more_rows(X, targets, score, weight, rows, residual=loss.degree > 0)
             validation.release()
-        ridge = estimator.l2_regularization / (rows.units.n_active + 1)
+        share = loss.ridge_share if estimator.standardize else 1.0
+        ridge = share * estimator.l2_regularization / (rows.units.n_active + 1)
         ridge_units = None if estimator.standardize or not ridge else rows.units.of_plain_rows()
         monotone = estimator.monotonic_cst
         if monotone is not None:

@@ -48,7 +48,7 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         The quantile of ``loss="quantile"``.
     huber_delta : float, default=1.0
         Where ``loss="huber"`` turns linear; with ``standardize=True`` in standard deviations of
-        y - f_0.
+        y - f_0, and then the ridge is multiplied by it below one, since the loss falls with it too.
     activation : {"softplus", "identity"}, default="softplus"
         With "identity" the first learner is ridge regression, and further ones correct its
         shrinkage.
@@ -56,8 +56,10 @@ class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
         f_0. An estimator is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to
         keep one as it is. A callable maps X to predictions. None is f_0 = 0.
     standardize : bool, default=True
-        Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. The
-        fit is then the same whatever units X and y come in. X is not copied for it.
+        Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. What is
+        minimised is then the same whatever units X and y come in, and so is the fit: to the last bit
+        where units differ by powers of two, else up to rounding, which can lead later learners to other
+        minima. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : bool or int, default=False

@@ -36,6 +36,9 @@ class Loss(ABC):
     log_odds_per_score : float or None, default=None
         For a loss of class labels: the log-odds are this many times the score f. None if the
         score says nothing about probabilities; then there is no ``predict_proba``.
+    ridge_share : float, default=1.0
+        What ``l2_regularization`` is multiplied by with ``standardize=True``. A loss whose size follows a
+        parameter of its own says so here, so that the ridge weighs as much beside it whatever that is.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Loss(ABC):
 
     degree: int = 0
     log_odds_per_score: float | None = None
+    ridge_share: float = 1.0
 
     @abstractmethod
     def value(self, y: Array, f: Array) -> Array:
@@ -170,7 +174,8 @@ class Huber(Loss):
     Parameters
     ----------
     delta : float, default=1.0
-        Where it turns linear; with a standardised target in standard deviations of it.
+        Where it turns linear; with a standardised target in standard deviations of it. Below one the loss of
+        most rows falls with it, and so does the ridge: its `ridge_share` is ``min(delta, 1)``.
 
     Examples
     --------
@@ -182,6 +187,11 @@ class Huber(Loss):
 
     delta: float = 1.0
     degree = 2
+
+    @property
+    def ridge_share(self) -> float:  # type: ignore[override]
+        """The loss beside the squared error, of a row that is one standard deviation off."""
+        return min(self.delta, 1.0)
 
     def value(self, y: Array, f: Array) -> Array:
         """Return the loss, element by element."""
