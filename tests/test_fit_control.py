@@ -478,6 +478,7 @@ INTERRUPTED = """
     y = np.abs(X).sum(axis=1)
     model = GBMAPRegressor(5, random_state=0, n_jobs={n_jobs})
     sum_block, n_sums = MemoryRows._sum_block, 0
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell has it ignored
 
     def press(*args):
         global n_sums
