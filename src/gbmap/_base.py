@@ -25,9 +25,9 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._initial import fit_initial, initial_score
 from gbmap._log import log_stage, visible_log
 from gbmap._problem import AnyRows, Problem
-from gbmap._progress import Checkpoint, StageRecord, identity_of
+from gbmap._progress import Checkpoint, Refined, StageRecord, identity_of
 from gbmap._reading import Data, Given, frame_or, read_fit, read_inputs, set_aside
-from gbmap._refining import Refined, refine_fit
+from gbmap._refining import refine_fit
 from gbmap._rows import map_rows
 from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
@@ -130,7 +130,8 @@ class BaseGBMAP(
         checkpoint : str or path-like, default=None
             A file to write after each stage. If it is there already, the fit goes on from it, to the
             same bits as one that was never interrupted; the file of another fit is refused. An
-            ``init`` model must be seeded for that. The file stays when the fit is done.
+            ``init`` model must be seeded for that. A refinement that was interrupted begins again from
+            the boosted learners; one that was finished is in the file. The file stays when the fit is done.
 
         Returns
         -------
@@ -196,7 +197,7 @@ class BaseGBMAP(
     def _open_checkpoint(self, path: Any, data: Data, validation: Data | None) -> Checkpoint:
         """Return the checkpoint of this fit, and take over its seed."""
         arrays = data.contents() + ([] if validation is None else validation.contents())
-        file = Checkpoint.open(path, identity_of(self, arrays))
+        file = Checkpoint.open(path, identity_of(self, self._seed, arrays))
         if file.progress is not None:
             self._seed = file.progress.seed
         return file
@@ -235,10 +236,16 @@ class BaseGBMAP(
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=False)
             if self.early_stopping:
                 self._keep_best_prefix()
-                if file is not None:
+                if file is not None and not is_over:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
             if self.refine:
-                self._keep_refined(refine_fit(self, data, problem, origin, team), problem)
+                finished = None if file is None or n_stages else file.refined
+                found = finished or refine_fit(self, data, problem, origin, team)
+                if file is not None and finished is None:
+                    over = bool(self.early_stopping)
+                    file.keep(self._seed, self.ensemble_, self.history_, is_over=over, refined=found)
+                problem.restore(origin)
+                self._keep_refined(found, problem)
         finally:
             if hasattr(self, "ensemble_") and len(self.history_) > 1:
                 self._summarise(problem.rows)

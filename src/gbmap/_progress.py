@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._files.checks import check_ensemble, need, need_kind
 from gbmap._files.codec import Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
+from gbmap._identity import UnknownContentError, digest_of
 from gbmap._shown import Result, Shown, cell
 
-# A fit is the same whatever these are: they say how far to go, with how many threads, and what to print.
-_FREE = {"n_components", "n_jobs", "verbose", "warm_start", "random_state", "refine_starts"}
+# A fit is the same whatever these are: they say how far to go, with how many threads, and what to print. What
+# counts of `random_state` is the seed that it gives.
+_FREE = {"n_components", "n_jobs", "verbose", "warm_start"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +56,24 @@ class StageRecord(Result):
 
 
 @dataclass(frozen=True)
+class Refined:
+    """Learners that were optimised together.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    n_steps : array of shape (n_outputs,)
+        The iterations of each output.
+    curves : array of shape (n_outputs, n_folds, n_iterations + 1) or None
+        Held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
+    """
+
+    ensemble: Ensemble
+    n_steps: NDArray[Any]
+    curves: NDArray[Any] | None
+
+
+@dataclass(frozen=True)
 class Progress:
     """A fit up to some stage.
 
@@ -67,6 +86,8 @@ class Progress:
     history : list of StageRecord
     is_over : bool
         Whether the fit has stopped early, so that nothing is to be added.
+    refined : Refined or None
+        What these learners became when they were refined; None if they were not, or not yet.
     """
 
     identity: str
@@ -74,6 +95,7 @@ class Progress:
     ensemble: Ensemble
     history: list[StageRecord]
     is_over: bool
+    refined: Refined | None = None
 
 
 @dataclass(frozen=True)
@@ -115,9 +137,22 @@ class Checkpoint:
         """Whether the fit had stopped early, so that nothing is to be added."""
         return self.progress is not None and self.progress.is_over
 
-    def keep(self, seed: int, ensemble: Ensemble, history: list[StageRecord], *, is_over: bool) -> None:
+    @property
+    def refined(self) -> Refined | None:
+        """What the learners of the file became when they were refined."""
+        return None if self.progress is None else self.progress.refined
+
+    def keep(
+        self,
+        seed: int,
+        ensemble: Ensemble,
+        history: list[StageRecord],
+        *,
+        is_over: bool,
+        refined: Refined | None = None,
+    ) -> None:
         """Write how far the fit has come, at once or not at all."""
-        progress = Progress(self.identity, seed, ensemble, history, is_over)
+        progress = Progress(self.identity, seed, ensemble, history, is_over, refined)
         write(self.path, Container(*encode(progress, _REGISTRY), {}))
 
 
@@ -146,49 +181,49 @@ def _check(instance: Any) -> None:
             "a history that is none",
         )
         need(len(history) == instance.ensemble.n_stages + 1, "a history that does not fit the stages")
+        need_kind(instance.refined, Refined | None, "refinement")
+        need(
+            instance.refined is None or len(instance.refined.ensemble) == len(instance.ensemble),
+            "a refinement of other learners",
+        )
+    if isinstance(instance, Refined):
+        need(isinstance(instance.ensemble, Ensemble), "refined learners that are none")
+        need(
+            isinstance(instance.n_steps, np.ndarray)
+            and instance.n_steps.dtype.kind == "i"
+            and instance.n_steps.shape == (instance.ensemble.n_outputs,),
+            "iterations that do not fit the outputs",
+        )
+        need_kind(instance.curves, np.ndarray | None, "curve")
 
 
 _REGISTRY = Registry(
-    {"Progress": Progress, "Ensemble": Ensemble, "StageRecord": StageRecord},
+    {"Progress": Progress, "Refined": Refined, "Ensemble": Ensemble, "StageRecord": StageRecord},
     _check,
     listed=frozenset({"history"}),
 )
 
 
-def identity_of(estimator: Any, arrays: list[Any]) -> str:
-    """Return a digest of an estimator's settings and of arrays, dense or sparse, in any order of memory."""
-    digest = hashlib.sha256(type(estimator).__name__.encode())
-    for name, value in sorted(estimator.get_params(deep=False).items()):
-        if name not in _FREE:
-            digest.update(f"{name}={_describe(value)};".encode())
-    for array in arrays:
-        for part in _parts(array):
-            digest.update(f"{part.dtype.str}{part.shape}".encode())
-            digest.update(_bytes(part))
-    return digest.hexdigest()
+def identity_of(estimator: Any, seed: int, arrays: list[Any]) -> str:
+    """Return a digest of what decides a fit: settings, seed, names of columns and arrays.
 
-
-def _describe(value: Any) -> str:
-    """Return a text that is the same in another process: no addresses."""
-    if isinstance(value, np.ndarray):
-        return repr(value.tolist())
-    if callable(value) and not hasattr(value, "fit"):
-        return str(getattr(value, "__qualname__", type(value).__qualname__))
-    if " object at 0x" in repr(value):
-        return f"{type(value).__qualname__}{sorted(vars(value).items())}"
-    return repr(value)
-
-
-def _parts(array: Any) -> Iterator[Any]:
-    if array is None:
-        return
-    if scipy.sparse.issparse(array):
-        yield from (array.data, array.indices, array.indptr)
-    else:
-        yield np.asarray(array)
-
-
-def _bytes(array: Any) -> Any:
-    if array.dtype.kind in "OU":
-        return repr(array.tolist()).encode()
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    Without a ``random_state`` the seed is that of the file, and tells no fit from another.
+    """
+    known = {
+        "class": type(estimator),
+        "seed": None if estimator.random_state is None else seed,
+        "names": getattr(estimator, "feature_names_in_", None),
+        "arrays": arrays,
+    }
+    free = _FREE | ({"random_state"} if estimator.refine else {"random_state", "refine_starts"})
+    settings = {name: value for name, value in estimator.get_params(deep=False).items() if name not in free}
+    parts = []
+    for name, value in sorted((known | settings).items()):
+        try:
+            parts.append(f"{name}={digest_of(value).hex()}")
+        except UnknownContentError as error:
+            raise ValueError(
+                f"checkpoint must be None with {name} of type {type(value).__name__}: a later fit could not "
+                f"tell whether it is the same ({error}); pass an estimator or a function in its place."
+            ) from error
+    return hashlib.sha256(";".join(parts).encode()).hexdigest()

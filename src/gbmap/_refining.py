@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from gbmap._core.refinement import MOST_STEPS, Refinement, is_left_open, refine,
 from gbmap._initial import fit_initial
 from gbmap._log import logger
 from gbmap._problem import AnyRows, Problem
+from gbmap._progress import Refined
 from gbmap._reading import Data
 from gbmap._rows.threads import ThreadTeam
 
@@ -26,18 +27,6 @@ _MANY_ROWS, _FOLDS = 20_000, 5
 # With fewer rows for each number of the learners, the start with the lowest loss is the one that learned most
 # of them by heart: on the paper's concrete further starts then cost R2.
 _ROWS_PER_NUMBER = 4
-
-
-class Refined(NamedTuple):
-    """A refined fit.
-
-    `n_steps` are iterations of each output. `curves`, of shape (n_outputs, n_folds, n_iterations + 1), are
-    held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
-    """
-
-    ensemble: Ensemble
-    n_steps: Array
-    curves: Array | None
 
 
 def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: ThreadTeam) -> Refined:

@@ -3,17 +3,20 @@
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_friedman1
-from sklearn.linear_model import Ridge
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gbmap import GBMAPClassifier, GBMAPRegressor, _progress
+from gbmap import GBMAPClassifier, GBMAPRegressor, _progress, _refining, losses
 from gbmap._files.codec import encode
 from gbmap._files.container import Container, write
 from gbmap._progress import Checkpoint, identity_of
@@ -158,6 +161,91 @@ def test_the_file_of_another_fit_is_refused(tmp_path, model, rows, target):
         model.fit(rows, target, checkpoint=path)
 
 
+def linear(coefficient):
+    return FrozenEstimator(LinearRegression().fit(X, coefficient * X[:, 0]))
+
+
+OTHERS = {
+    "frozen models": ({"init": linear(1)}, {"init": linear(-1)}),
+    "lambdas": ({"init": lambda rows: rows[:, 0]}, {"init": lambda rows: rows[:, 1]}),
+    "partials": (
+        {"init": partial(np.take, indices=0, axis=1)},
+        {"init": partial(np.take, indices=1, axis=1)},
+    ),
+    "seeds": ({"random_state": 0}, {"random_state": 1}),
+    "random states": (
+        {"random_state": np.random.RandomState(0)},
+        {"random_state": np.random.RandomState(1)},
+    ),
+    "no seed": ({"random_state": None}, {"random_state": 0}),
+    "losses": ({"loss": losses.Huber(1.0)}, {"loss": losses.Huber(2.0)}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_fit_does_not_go_on(tmp_path, name):
+    first, second = OTHERS[name]
+    GBMAPRegressor(1, **{"random_state": 0, **first}).fit(X, y, checkpoint=tmp_path / "fit")
+    with pytest.raises(ValueError, match="checkpoint must name the file of a fit with the same settings"):
+        GBMAPRegressor(2, **{"random_state": 0, **second}).fit(X, y, checkpoint=tmp_path / "fit")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        lambda: {"init": linear(1)},
+        lambda: {"init": lambda rows: rows[:, 0]},
+        lambda: {"random_state": np.random.RandomState(7)},
+    ],
+    ids=["frozen model", "lambda", "random state"],
+)
+def test_the_same_fit_goes_on_though_its_settings_are_made_anew(tmp_path, settings):
+    GBMAPRegressor(1, **{"random_state": 0, **settings()}).fit(X, y, checkpoint=tmp_path / "fit")
+    again = GBMAPRegressor(2, **{"random_state": 0, **settings()}).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same(again, GBMAPRegressor(2, **{"random_state": 0, **settings()}).fit(X, y))
+
+
+def test_columns_of_other_names_are_another_fit(tmp_path):
+    pd = pytest.importorskip("pandas")
+    names = [f"x{k}" for k in range(X.shape[1])]
+    model = GBMAPRegressor(1, monotonic_cst={"x0": 1}, random_state=0)
+    model.fit(pd.DataFrame(X, columns=names), y, checkpoint=tmp_path / "fit")
+    with pytest.raises(ValueError, match="checkpoint must name the file of a fit with the same settings"):
+        model.fit(pd.DataFrame(X, columns=names[::-1]), y, checkpoint=tmp_path / "fit")
+
+
+def test_a_setting_that_no_later_fit_could_know_again_is_named(tmp_path):
+    init = partial(np.dot, threading.Lock())
+    with pytest.raises(ValueError, match=r"checkpoint must be None with init of type partial: .*; pass an"):
+        GBMAPRegressor(1, init=init).fit(X, y, checkpoint=tmp_path / "fit")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_fit_killed_while_it_refines_ends_with_the_same_model(tmp_path, monkeypatch, early_stopping):
+    settings = {"random_state": 0, "refine": 5, "early_stopping": early_stopping}
+    expected = GBMAPRegressor(3, **settings).fit(X, y)
+    assert expected.n_refinements_.all()
+
+    def die(*arguments):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_refining, "refine", die)
+        with pytest.raises(Killed):
+            GBMAPRegressor(3, **settings).fit(X, y, checkpoint=tmp_path / "fit")
+    again = GBMAPRegressor(3, **settings).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same(again, expected)
+    with monkeypatch.context() as patch:  # what is finished is in the file
+        patch.setattr(_refining, "refine", die)
+        once_more = GBMAPRegressor(3, **settings).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same(once_more, expected)
+    np.testing.assert_array_equal(once_more.n_refinements_, expected.n_refinements_)
+    if not early_stopping:
+        more = GBMAPRegressor(4, **settings).fit(X, y, checkpoint=tmp_path / "fit")
+        assert_same(more, GBMAPRegressor(4, **settings).fit(X, y))
+
+
 def test_what_boosting_does_not_depend_on_may_change(tmp_path, monkeypatch):
     path = tmp_path / "fit.gbmap"
     fit_until(GBMAPRegressor(5, random_state=0, n_jobs=1), path, 2, monkeypatch)
@@ -183,13 +271,15 @@ def test_a_damaged_file_is_named(tmp_path):
         {"history": []},
         {"history": [None] * 3},
         {"ensemble": None},
+        {"identity": 7},
+        {"refined": 7},
     ],
     ids=str,
 )
 def test_a_forged_file_is_refused(tmp_path, change):
     path = tmp_path / "fit.gbmap"
     model = GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
-    forged = replace(Checkpoint.open(path, identity_of(model, [X, y, None])).progress, **change)
+    forged = replace(Checkpoint.open(path, identity_of(model, 0, [X, y, None])).progress, **change)
     unchecked = replace(_progress._REGISTRY, check=lambda instance: None)
     write(path, Container(*encode(forged, unchecked), {}))
     with pytest.raises(ModelFileError, match=r"fit.gbmap is damaged, or no checkpoint"):
