@@ -8,13 +8,24 @@ SETTINGS := pyproject.toml src/gbmap/__init__.py
 ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
-.PHONY: demo test lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
+.PHONY: demo test test-oldest test-newest lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
 
 test: lint $(STAMPS)/browser
 	$(BIN)/pytest --numprocesses 2
+
+# The oldest versions that pyproject.toml allows, and the newest there are: of scikit-learn beyond its bound too.
+test-oldest: VERSIONS := --resolution lowest-direct
+test-newest: VERSIONS := --override build/unbounded.txt
+test-oldest test-newest: test-%:
+	mkdir -p build
+	echo scikit-learn > build/unbounded.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --upgrade uv
+	.venv-$*/bin/uv pip install --quiet --python .venv-$*/bin/python --upgrade $(VERSIONS) --editable ".[test]"
+	.venv-$*/bin/pytest --numprocesses 2 $(ARGS)
 
 lint: $(STAMPS)/test
 	$(BIN)/ruff check .
@@ -96,4 +107,4 @@ $(STAMPS)/bench-ivis: benchmarks/methods/requirements-ivis.txt | $(STAMPS)/pytho
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench-jax .venv-bench-ivis build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-newest .venv-bench-jax .venv-bench-ivis build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

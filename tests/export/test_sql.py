@@ -573,7 +573,7 @@ def mixed():
             "age": rng.normal(50, 12, n),
             "income": np.where(rng.random(n) < 0.2, np.nan, rng.gamma(2.0, 2e4, n)),
             "city": city.astype(object),
-            "sex": rng.choice(np.array(["f", "m", None], dtype=object), n, p=[0.4, 0.4, 0.2]),
+            "sex": rng.choice(np.array(["f", "m", np.nan], dtype=object), n, p=[0.4, 0.4, 0.2]),
             "year": rng.integers(2000, 2004, n),
             "retired": rng.random(n) < 0.3,
             "void": np.full(n, np.nan),
@@ -676,7 +676,7 @@ def test_values_beyond_those_of_training_are_clipped(database, dialect):
 def test_a_gap_that_the_pipeline_does_not_fill_is_null(database, dialect):
     rows = mixed()[0].head(3).copy()
     rows.loc[0, "age"] = None
-    rows.loc[1, "city"] = None
+    rows.loc[1, "city"] = np.nan
     result = scored(behind("most frequent"), rows, database, dialect)["prediction"]
     assert result[0] is None
     assert_allclose(result[1:], behind("most frequent").predict(rows.tail(2)), rtol=1e-9)

@@ -122,6 +122,11 @@ def test_values_of_every_kind_come_back_as_they_were(value, tmp_path_factory):
     assert_same(there_and_back(value, tmp_path_factory.mktemp("values") / "v"), value)
 
 
+def test_each_nan_is_a_key_of_its_own(tmp_path):
+    value = {float("nan"): 1, float("nan"): 2}
+    assert_same(there_and_back(value, tmp_path / "v"), value)
+
+
 def test_objects_in_arrays_keep_their_places_and_kinds(tmp_path):
     array = np.empty((2, 2), dtype=object)
     array[0, 0], array[0, 1], array[1, 0], array[1, 1] = [1, 2], (3, "x"), np.float32(0.1), "\ud800 lone"

@@ -291,7 +291,7 @@ def test_a_model_loaded_twice_is_stored_as_the_same_bytes(tmp_path):
 
 
 def mixed_frame():
-    frame = pd.DataFrame(X[:, :4], columns=["age", "sex", "bmi", "bp"])
+    frame = pd.DataFrame(X[:, :4].copy(), columns=["age", "sex", "bmi", "bp"])
     frame.iloc[::7, 1] = np.nan
     colour = np.array(["red", "green", "blue"], dtype=object)[np.arange(len(X)) % 3]
     return frame.assign(colour=pd.Series(colour, dtype=object), size=pd.Series(["S", "L", "M"] * 30))

@@ -237,7 +237,8 @@ class _Decoder:
         return array[()]
 
     def _read_float(self, content: str) -> float:
-        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+        # Each NaN is one of its own, as it was: a dict may have several as keys.
+        return float({"nan": "nan", "inf": "inf", "-inf": "-inf"}[content])
 
     def _read_tuple(self, content: Any) -> tuple[Any, ...]:
         return tuple(self._items(content))

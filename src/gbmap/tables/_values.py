@@ -50,7 +50,8 @@ def with_nulls(rows: Any) -> Any:
 
 def _without_missing(text: Any, trimmed: Any) -> Any:
     pa, pc = require("pyarrow"), require("pyarrow.compute")
-    return pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+    # Not if_else, which before pyarrow 24 takes the bytes of a slice from the wrong place.
+    return pc.replace_with_mask(text, pc.is_in(trimmed, pa.array(MISSING)), pa.scalar(None, pa.string()))
 
 
 def is_text(column: Any) -> bool:
