@@ -83,7 +83,7 @@ def _is_silent(node: ast.AST) -> bool:
     if isinstance(node, ast.keyword):
         return node.arg in _SILENT_KEYWORDS
     if isinstance(node, ast.FunctionDef):
-        return node.name in ("__repr__", "__str__")
+        return node.name in ("__repr__", "__str__", "_shown")
     return isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
 
 
