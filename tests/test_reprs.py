@@ -61,7 +61,7 @@ def results():
         found += [explain(model, X), attributions(model, X, X.mean()), interactions(model, X)]
         found += [coefficient_bounds(model), active_subspace(model, X), learner_cards(model, X, target)]
         found += [prediction_interval_missing(model, X.head(8), [HOSTILE], reference=X)]
-        drift = DriftDetector(model).fit(X, target, X_cal=X, y_cal=target)
+        drift = DriftDetector(model).fit(X, target, X_cal=-X, y_cal=target)
         assessed = drift.assess(X + 1)
         found += [
             assessed,

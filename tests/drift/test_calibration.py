@@ -148,6 +148,36 @@ def test_calibration_rows_need_the_columns_of_the_others_and_a_label_each():
         DriftDetector(regressor()).fit(X, y, X_cal=X, y_cal=y[1:])
 
 
+@pytest.mark.parametrize("which", [slice(None), slice(0, 20), np.random.default_rng(0).permutation(200)])
+@pytest.mark.parametrize("classes", [False, True])
+def test_reference_rows_are_refused_as_calibration_rows(which, classes):
+    X, y = make_rows()
+    y = y > np.median(y) if classes else y
+    estimator = GBMAPClassifier(2, random_state=0) if classes else regressor()
+    with pytest.raises(ValueError, match=r"X_cal must hold rows that .* got \d+ rows that are all in X"):
+        DriftDetector(estimator).fit(X, y, X_cal=X[which].copy(), y_cal=y[which])
+
+
+def test_some_reference_rows_among_calibration_rows_are_warned_of():
+    X, y = make_rows()
+    X_cal, y_cal = make_rows(100, seed=1)
+    X_cal[:10], y_cal[:10] = X[:10], y[:10]
+    with pytest.warns(UserWarning, match="10 of the 100 rows of X_cal are in X with their labels") as told:
+        DriftDetector(regressor()).fit(X, y, X_cal=X_cal, y_cal=y_cal)
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("n_levels", [2, 4, 10])
+def test_rows_that_repeat_by_chance_calibrate_without_a_word(n_levels):
+    rng = np.random.default_rng(0)
+    X = rng.integers(n_levels, size=(600, 3)).astype(float)
+    y = (X[:, 0] + rng.normal(size=600) > X[:, 1]).astype(int)
+    model = GBMAPClassifier(2, random_state=0).fit(X[:400], y[:400])
+    detector = DriftDetector(model).fit(X[:400], y[:400], X_cal=X[400:], y_cal=y[400:])
+    assert detector.calibration_size_ == 200
+    detector.fit(X[:400], y[:400], X_cal=X[400:401], y_cal=y[400:401])
+
+
 # p-values
 
 

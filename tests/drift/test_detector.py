@@ -254,14 +254,14 @@ def test_a_fitted_estimator_is_used_as_it_is():
 def test_without_an_estimator_the_labels_say_whether_to_take_a_regressor(y, kind):
     X, _ = make_rows(60)
     detector = DriftDetector(random_state=0, cv=2)
-    detector = detector.fit(X, y, X_cal=X[:5], y_cal=y[:5])  # X_cal saves the cross-fitting
+    detector = detector.fit(X, y, X_cal=-X[:5], y_cal=y[:5])  # X_cal saves the cross-fitting
     assert type(detector.estimator_) is kind
 
 
 def test_whole_numbers_of_many_kinds_are_no_classes():
     X, y = load_diabetes(return_X_y=True)
     assert (y == np.round(y)).all()
-    detector = DriftDetector(random_state=0).fit(X, y, X_cal=X[:5], y_cal=y[:5])
+    detector = DriftDetector(random_state=0).fit(X, y, X_cal=-X[:5], y_cal=y[:5])
     assert isinstance(detector.estimator_, GBMAPRegressor)
 
 
@@ -440,12 +440,105 @@ def test_every_way_to_find_neighbours_finds_the_same():
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+# What is kept
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, np.asfortranarray, pd.DataFrame, scipy.sparse.csr_array, scipy.sparse.csc_array]
+)
+@pytest.mark.parametrize("foreign", [False, True])
+def test_changing_the_rows_and_labels_that_were_given_changes_nothing(kind, foreign):
+    X, y = make_rows(100)
+    rows, new = kind(X.copy()), make_rows(20, seed=1)[0]
+    model = (LinearRegression() if foreign else regressor()).fit(X, y)
+    detector = DriftDetector(model, surrogate=regressor()).fit(rows, y)
+    indicator, reasons, shares = (
+        detector.indicator(new),
+        detector.explain(new),
+        detector.assess(new).contributions,
+    )
+    rows *= 100
+    y *= 100
+    np.testing.assert_array_equal(detector.indicator(new), indicator)
+    np.testing.assert_array_equal(detector.explain(new).values, reasons.values)
+    np.testing.assert_array_equal(detector.assess(new).contributions, shares)
+    np.testing.assert_allclose(
+        reasons.values.sum(axis=1) + reasons.misfit + reasons.remainder, reasons.differences, atol=1e-9
+    )
+
+
+def test_rows_that_are_made_for_the_detector_are_not_copied_once_more():
+    X, y = make_rows(100)
+    model = make_pipeline(StandardScaler(), regressor()).fit(X, y)
+    made = []
+    scale = model[0].transform
+    model[0].transform = lambda rows: made.append(scale(rows)) or made[-1]
+    assert DriftDetector(model).fit(X, y)._drifter.inputs is made[0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        regressor(),
+        make_pipeline(StandardScaler(), regressor()),
+        LinearRegression(),
+        HistGradientBoostingRegressor(max_iter=5),
+    ],
+)
+def test_a_model_that_was_fitted_again_is_noticed(model):
+    X, y = make_rows()
+    model = clone(model).fit(X, y)
+    X_cal, y_cal = make_rows(seed=1)
+    detector = DriftDetector(model, surrogate=regressor()).fit(X, y, X_cal=X_cal, y_cal=y_cal)
+    assert (pickle.loads(pickle.dumps(detector)).predict(X_cal) == detector.predict(X_cal)).all()
+    model.fit(X, y)  # to the same
+    detector.predict(X)
+    model.fit(X, 2 * y + 1)
+    for ask in (
+        detector.predict,
+        detector.p_values,
+        detector.explain,
+        detector.assess,
+        detector.estimate_loss,
+    ):
+        with pytest.raises(ValueError, match="has been fitted again; fit the detector again too"):
+            ask(X)
+    assert (detector.fit(X, y, X_cal=X_cal, y_cal=y_cal).predict(X_cal) == 1).any()
+
+
+def test_a_model_that_was_fitted_to_other_columns_is_noticed():
+    X, y = make_rows()
+    model = regressor().fit(X, y)
+    detector = DriftDetector(model).fit(X, y)
+    model.fit(X[:, :3], y)
+    with pytest.raises(ValueError, match="has been fitted again"):
+        detector.indicator(X)
+
+
 # Many rows
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_many_rows_are_explained_in_bounded_memory_and_as_if_at_once(n_outputs, monkeypatch):
+    X, y = make_rows()
+    Y = y if n_outputs == 1 else np.column_stack([y, X[:, 2], X[:, 3]])
+    detector = DriftDetector(regressor().fit(X, Y)).fit(X, Y)
+    rows = make_rows(20_000, seed=1)[0]
+    monkeypatch.setattr(_drifter, "_WORK_NUMBERS", 1 << 30)
+    at_once = detector.explain(rows)
+    monkeypatch.setattr(_drifter, "_WORK_NUMBERS", 1 << 13)
+    tracemalloc.start()
+    chunked = detector.explain(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for part in ("values", "extrapolation", "misfit", "remainder", "differences"):
+        np.testing.assert_allclose(getattr(chunked, part), getattr(at_once, part), rtol=1e-12, atol=1e-12)
+    assert peak < 1.5 * 8 * n_outputs * len(rows) * (4 + 4) + 1e6  # the result, and a chunk
 
 
 def test_many_rows_are_scored_in_bounded_memory_and_as_if_at_once(tmp_path, monkeypatch):
     X, y = make_rows()
-    detector = DriftDetector(regressor()).fit(X, y, X_cal=X[:50], y_cal=y[:50])
+    detector = DriftDetector(regressor()).fit(X, y, X_cal=-X[:50], y_cal=y[:50])
     path = tmp_path / "rows.npy"
     np.save(path, np.random.default_rng(0).normal(size=(300_000, 4)))
     rows = np.load(path, mmap_mode="r")
@@ -531,7 +624,7 @@ def test_missing_values_are_refused_as_the_model_does():
 def test_no_rows_are_refused():
     X, y = make_rows()
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        DriftDetector(regressor()).fit(X, y, X_cal=X, y_cal=y).indicator(X[:0])
+        DriftDetector(regressor()).fit(X, y, X_cal=-X, y_cal=y).indicator(X[:0])
 
 
 @pytest.mark.parametrize("foreign", [False, True])

@@ -181,11 +181,11 @@ def test_a_foreign_classifier_has_the_names_of_its_classes_and_no_misfit():
 
 def test_the_frame_has_a_column_a_part_and_a_row_a_row_and_output():
     X, y = make_rows()
-    frame = DriftDetector(regressor()).fit(X, y, X_cal=X, y_cal=y).explain(X[:3]).to_frame()
+    frame = DriftDetector(regressor()).fit(X, y, X_cal=-X, y_cal=y).explain(X[:3]).to_frame()
     assert list(frame.columns) == ["x0", "x1", "x2", "x3", "misfit", "remainder", "difference"]
     np.testing.assert_allclose(frame.iloc[:, :-1].sum(axis=1), frame["difference"], atol=1e-9)
     Y = np.column_stack([y, X[:, 2]])
-    several = DriftDetector(regressor()).fit(X, Y, X_cal=X, y_cal=Y).explain(X[:3])
+    several = DriftDetector(regressor()).fit(X, Y, X_cal=-X, y_cal=Y).explain(X[:3])
     frame = several.to_frame()
     assert frame.index.tolist() == [(row, output) for row in range(3) for output in range(2)]
     np.testing.assert_allclose(frame.loc[(1, 0), ["x0", "x1", "x2", "x3"]], several.values[1, :, 0])
@@ -193,7 +193,7 @@ def test_the_frame_has_a_column_a_part_and_a_row_a_row_and_output():
 
 def test_the_plot_shows_the_parts_that_there_are():
     X, y = make_rows()
-    explanation = DriftDetector(regressor()).fit(X, y, X_cal=X, y_cal=y).explain(X[:3])
+    explanation = DriftDetector(regressor()).fit(X, y, X_cal=-X, y_cal=y).explain(X[:3])
     display = explanation.plot(1)
     shown = {label.get_text() for label in display.ax_.get_yticklabels()}
     assert shown == {"x0", "x1", "x2", "x3", "local misfit"}
@@ -201,7 +201,7 @@ def test_the_plot_shows_the_parts_that_there_are():
     with pytest.raises(ValueError, match="row must be below 3"):
         explanation.plot(3)
     labels = y > np.median(y)
-    of_classes = DriftDetector(GBMAPClassifier(1, random_state=0)).fit(X, labels, X_cal=X, y_cal=labels)
+    of_classes = DriftDetector(GBMAPClassifier(1, random_state=0)).fit(X, labels, X_cal=-X, y_cal=labels)
     ticks = of_classes.explain(X[:3]).plot().ax_.get_yticklabels()
     assert "local misfit" not in {label.get_text() for label in ticks}
     plt.close("all")

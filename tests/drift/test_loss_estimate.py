@@ -107,7 +107,9 @@ def test_inside_the_data_the_estimate_is_near_the_true_loss(estimator, label, lo
 @KINDS
 def test_outside_the_data_the_estimate_grows_without_bound(estimator, label, loss):
     X, y = make_rows()
-    detector = DriftDetector(estimator, surrogate=regressor()).fit(X, label(X, y), X_cal=X, y_cal=label(X, y))
+    detector = DriftDetector(estimator, surrogate=regressor()).fit(
+        X, label(X, y), X_cal=-X, y_cal=label(-X, y)
+    )
     losses = [detector.estimate_loss(at(0, 10.0**power)).mean for power in (1, 3, 5)]
     inside = detector.estimate_loss(X).mean
     assert losses[0] > 2 * inside
@@ -146,7 +148,9 @@ def test_where_the_loss_is_larger_inside_the_data_the_estimate_is_larger():
 @settings(max_examples=8, deadline=None, derandomize=True)
 def test_intervals_hold_their_estimates_at_any_confidence(estimator, label, loss, confidence, reach):
     X, y = make_rows(60)
-    detector = DriftDetector(estimator, surrogate=regressor()).fit(X, label(X, y), X_cal=X, y_cal=label(X, y))
+    detector = DriftDetector(estimator, surrogate=regressor()).fit(
+        X, label(X, y), X_cal=-X, y_cal=label(-X, y)
+    )
     estimate = detector.estimate_loss(reach * X, confidence=confidence)
     assert (estimate.lower >= 0).all()
     assert (estimate.lower <= estimate.losses).all()
@@ -220,7 +224,7 @@ def test_far_out_the_squared_error_is_that_of_an_error_uniform_up_to_the_distanc
 def test_an_error_far_out_counts_once_however_many_targets_share_it(estimator):
     (X, y), far = make_rows(), at(0, 1000.0)
     one, two = (
-        DriftDetector(estimator, surrogate=regressor()).fit(X, Y, X_cal=X, y_cal=Y)
+        DriftDetector(estimator, surrogate=regressor()).fit(X, Y, X_cal=-X, y_cal=Y)
         for Y in (y, np.column_stack([y, y]))
     )
     # Twice the distance, of which one of the two targets is charged with all: the most that it can be.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,8 @@ from gbmap.inspection._results import squeeze
 Array = NDArray[Any]
 
 _ROWS_AT_A_TIME = 1 << 16  # scored together: bounds the memory for any number of rows
+_PROBED_ROWS = 8  # whose scores tell whether the model is still the same
+_SAME = 1e-6  # the part of their spread by which scores of the same model may differ
 _WORK_NUMBERS = 1 << 18  # explained together: a dozen arrays of them stay small
 
 
@@ -37,12 +40,15 @@ class Drifter:
     scores : array of shape (n, K)
         f - f_0 of the reference rows.
     neighbours : Neighbours
+    probe : array, frame or None
+        The first reference rows as given, of a foreign model only.
     """
 
     watched: Watched
     inputs: Any
     scores: Array
     neighbours: Neighbours
+    probe: Any
 
     @classmethod
     def of(
@@ -60,7 +66,21 @@ class Drifter:
         values = watched.values(X, y, scores)
         rounding = watched.rounding(inputs, scores)
         neighbours = Neighbours(phi, values, n_neighbors, algorithm, n_jobs, rounding)
-        return cls(watched, inputs, scores, neighbours)
+        probe = None if watched.foreign is None else deepcopy(safe_indexing(X, slice(0, _PROBED_ROWS)))
+        return cls(watched, inputs, scores, neighbours, probe)
+
+    def check_model(self) -> None:
+        """Refuse a model that has been fitted again, by its scores of the first reference rows."""
+        before, ensemble = self.scores[:_PROBED_ROWS], self.watched.subject.ensemble
+        if ensemble.weights.shape == (self.neighbours.phi.shape[1], self.inputs.shape[1]):
+            now = self.watched.score(self.probe, self.watched.embed(self.inputs[:_PROBED_ROWS]))
+            most = self.neighbours.rounding + _SAME * self.scores.std()
+            if now.shape == before.shape and (np.abs(now - before) <= most).all():
+                return
+        raise ValueError(
+            "the estimator no longer predicts as it did when this detector was fitted: it has been fitted "
+            "again; fit the detector again too."
+        )
 
     def measure(self, X: Any) -> Measures:
         """Return the measures of rows, chunk by chunk."""

@@ -16,6 +16,7 @@ from gbmap._base import _seed
 from gbmap._sklearn import HasMethods, Interval, StrOptions, fit_context, num_samples, safe_indexing
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
+from gbmap.drift._held_out import check_held_out
 from gbmap.drift._watched import is_fitted, watch
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
@@ -39,7 +40,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         classifier or regressor, for which a GBMAP is fitted to the model's own predictions to
         say which rows are near. None is a GBMAP with default settings: a classifier if y holds text,
         truth values or at most 20 whole numbers, else a regressor. A fitted one is used as it is;
-        wrap it in ``sklearn.frozen.FrozenEstimator`` if the detector is to be cloned.
+        wrap it in ``sklearn.frozen.FrozenEstimator`` if the detector is to be cloned. If it is fitted
+        again, the detector has to be too, and says so.
     n_neighbors : int, default=5
         k.
     distance_weight : float, default=0.0
@@ -149,7 +151,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n,) or (n, n_targets)
             Their labels.
         X_cal, y_cal : array-like, default=None
-            Rows that the model was not trained on, to calibrate with.
+            Rows that the model was not trained on, to calibrate with. They are refused if all of them are
+            in X with their labels, and warned of if more are than rows that repeat would explain.
+            Whether a fitted estimator was trained on them cannot be seen.
 
         Returns
         -------
@@ -168,7 +172,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("offset_", None)
         if X_cal is not None:
             X_cal = self._read_rows(X_cal)
-            held_out = self._drifter.calibrate(X_cal, _read_y(y_cal, X_cal, "y_cal"))
+            y_cal = _read_y(y_cal, X_cal, "y_cal")
+            held_out = self._drifter.calibrate(X_cal, y_cal)
+            check_held_out(self._drifter, y, X_cal, y_cal)
             self._calibration = Calibration.of(*held_out, self.distance_weight, self._rounding)
         elif not was_fitted:
             self._calibration = self._cross_fit(X, y)
@@ -221,8 +227,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return self._measure(X).indicators(self.distance_weight)
 
     def _measure(self, X: Any) -> Measures:
+        return self._checked_drifter().measure(self._read_rows(X))
+
+    def _checked_drifter(self) -> Drifter:
         check_is_fitted(self)
-        return self._drifter.measure(self._read_rows(X))
+        self._drifter.check_model()
+        return self._drifter
 
     def score_samples(self, X: Any) -> Array:
         """Return the negative indicator: the lower, the less the prediction is to be trusted.
@@ -410,8 +420,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         -------
         explanation : DriftExplanation
         """
-        check_is_fitted(self)
-        return self._drifter.explain(self._read_rows(X))
+        return self._checked_drifter().explain(self._read_rows(X))
 
     def assess(
         self, X: Any, y: Any = None, *, delta: float = 0.1, confidence: float = 0.95
@@ -451,12 +460,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         >>> round(drift.shift, 1), drift.contributions.round(1).tolist()
         (1.0, [1.0, 0.0])
         """
-        check_is_fitted(self)
+        drifter = self._checked_drifter()
         X = self._read_rows(X)
         if y is not None and num_samples(y) != num_samples(X):
             raise ValueError(f"y must have as many rows as X, {num_samples(X)}, got {num_samples(y)}.")
         return assess_rows(
-            self._drifter,
+            drifter,
             X,
             None if y is None else _read_y(y, X, "y"),
             calibration=self._calibration,

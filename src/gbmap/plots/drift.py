@@ -286,7 +286,7 @@ class DriftDisplay:
 def _losses(detector: DriftDetector, X: Any, y: Any, name: str) -> Array:
     """Return the loss of each row, as the detector counts it."""
     rows = detector._read_rows(X)
-    return detector._drifter.watched.losses(rows, _read_y(y, rows, name), name)
+    return detector._checked_drifter().watched.losses(rows, _read_y(y, rows, name), name)
 
 
 def _finite(name: str, values: Any) -> Array:

@@ -1,0 +1,45 @@
+"""Whether calibration rows are rows that the reference does not hold."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from gbmap.drift._drifter import Drifter
+
+Array = NDArray[Any]
+
+_UNLIKELY = 1e-6  # a chance of as many repeated rows that is no chance
+
+
+def check_held_out(drifter: Drifter, y: Array, X_cal: Any, y_cal: Array) -> None:
+    """Refuse calibration rows that are all reference rows with their labels, and warn if too many are.
+
+    Rows may repeat, as in discrete tables. Then one in so many reference rows has a double among the others,
+    and as many calibration rows have one there if they were held out at random.
+    """
+    watched, neighbours = drifter.watched, drifter.neighbours
+    phi = neighbours.phi, watched.embed(watched.subject.read(X_cal))
+    labels = watched.targets(y, "y"), watched.targets(y_cal, "y_cal")
+    scores = watched.subject.ensemble.sum_outputs(np.vstack(phi))
+    unit = neighbours.rounding or 1.0
+    _, kind = np.unique(np.hstack([np.rint(scores / unit), np.vstack(labels)]), axis=0, return_inverse=True)
+    n, n_cal = len(y), len(y_cal)
+    counts = np.bincount(kind[:n], minlength=kind.max() + 1)
+    n_doubles, n_known = int((counts[kind[:n]] > 1).sum()), int((counts[kind[n:]] > 0).sum())
+    if binom.sf(n_known - 1, n_cal, (n_doubles + 1) / (n + 2)) > _UNLIKELY:
+        return
+    if n_known == n_cal:
+        raise ValueError(
+            f"X_cal must hold rows that the model was not trained on, got {n_cal} rows that are all in X "
+            "with their labels; pass rows that were set aside, or an unfitted estimator without X_cal."
+        )
+    warnings.warn(
+        f"{n_known} of the {n_cal} rows of X_cal are in X with their labels, more than rows set aside at "
+        "random would be; rows that the model was trained on make the threshold too low, and alarms too many.",
+        stacklevel=4,
+    )
