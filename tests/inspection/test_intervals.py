@@ -271,7 +271,7 @@ def test_a_linear_model_is_exact():
     products = ends * slope[:2, None]
     assert_allclose(interval.upper, base + products.max(axis=1).sum(), atol=1e-10)
     assert_allclose(interval.lower, base + products.min(axis=1).sum(), atol=1e-10)
-    assert_array_equal(interval.gap, 0)
+    assert interval.gap.max() < 1e-10  # by rounding
     half = prediction_interval_missing(model, X, {0: (0, INF)})
     assert np.isinf(half.upper).all() == (slope[0] > 0)
     assert np.isinf(half.lower).all() == (slope[0] < 0)
@@ -464,6 +464,38 @@ def test_predictions_of_float32_lie_in_the_interval(activation, mean):
     assert_inside(interval, h)
     if activation == "identity":
         assert_allclose(interval.upper, h.max(axis=(1, 2)), atol=2e-4)
+
+
+@ACTIVATIONS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_reaches_from_an_end_to_what_predict_returns(activation, dtype, seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, activation=activation, falling=0.0)  # convex: the largest value is in a corner
+    X = rng.normal(MEAN, SPREAD, (64, 4)).astype(dtype)
+    low, high = X[:, :2].min(axis=0), X[:, :2].max(axis=0)
+    interval = prediction_interval_missing(model, X, {0: (low[0], high[0]), 1: (low[1], high[1])})
+    corners = np.repeat(X[:, None], 4, axis=1)
+    corners[:, :, :2] = [[a, b] for a in (low[0], high[0]) for b in (low[1], high[1])]
+    h = model.predict(corners.reshape(-1, 4)).reshape(64, 4)
+    assert (interval.upper - h.max(axis=1) >= 0).all()
+    assert (interval.upper - h.max(axis=1) <= interval.gap).all()
+    if activation == "identity":
+        assert (h.min(axis=1) - interval.lower >= 0).all()
+        assert (h.min(axis=1) - interval.lower <= interval.gap).all()
+        assert interval.gap.max() < 1e5 * np.finfo(dtype).eps * model._target_deviation[0]
+
+
+def test_the_interval_of_a_row_does_not_depend_on_the_rows_beside_it():
+    model, X = diabetes()
+    X = X.head(20).astype(np.float32)
+    X.iloc[0] *= 1e4  # which rounds more coarsely than others
+    together, alone = (
+        prediction_interval_missing(model, rows, {"bmi": (20, 30), "bp": (80, 100)})
+        for rows in (X, X.iloc[7:8])
+    )
+    for part in ("lower", "upper", "gap"):
+        assert_allclose(getattr(alone, part), getattr(together, part)[7:8], rtol=1e-9)
 
 
 def test_classes_have_an_interval_each():

@@ -84,7 +84,7 @@ class Learners:
         )
         blur = len(weights) / _KINK  # softplus exceeds ReLU by log(2) / beta at most
         for max_boxes in _RATE_BOXES:
-            bound, met = _search(relu, faces, _RATE_TOL, max_boxes)
+            bound, met = _search(relu, faces, np.full(1, _RATE_TOL), max_boxes)
             if met[0] - blur > _RATE:
                 break
         return float(bound[0]) + blur, float(met[0]) - blur
@@ -133,7 +133,7 @@ class _Boxes:
 
 
 def largest(
-    learners: Learners, z: Array, row: NDArray[np.intp], *, tol: float, max_boxes: int
+    learners: Learners, z: Array, row: NDArray[np.intp], *, tol: Array, max_boxes: int
 ) -> tuple[Array, Array]:
     """Return an upper bound of the largest value of each row, and how far at most it is from that value.
 
@@ -145,7 +145,7 @@ def largest(
         free to choose among them.
     row : integer array of shape (B,)
         The row of each, from 0 to n - 1.
-    tol : float
+    tol : array of shape (n,)
         How far is close enough.
     max_boxes : int
         A row that has had so many boxes is left as it is.
@@ -190,7 +190,7 @@ def _shorten(learners: Learners, boxes: _Boxes, rate: float) -> _Boxes:
     )
 
 
-def _search(learners: Learners, boxes: _Boxes, tol: float, max_boxes: int) -> tuple[Array, Array]:
+def _search(learners: Learners, boxes: _Boxes, tol: Array, max_boxes: int) -> tuple[Array, Array]:
     """Return an upper bound of the largest value of each row, and the largest value met, of shape (n,).
 
     Boxes that may hold a value above the largest met by more than tol are cut in two, all of them at once.
@@ -204,7 +204,7 @@ def _search(learners: Learners, boxes: _Boxes, tol: float, max_boxes: int) -> tu
         for x in (corner, boxes.cuts(learners.scale)):
             np.maximum.at(met, boxes.row, learners.at(boxes.z, x))
         bend *= boxes.widths(learners.scale)
-        is_open = (ceiling > met[boxes.row] + tol) & (spent[boxes.row] < max_boxes) & (bend > 0).any(axis=1)
+        is_open = (ceiling > (met + tol)[boxes.row]) & (spent[boxes.row] < max_boxes) & (bend > 0).any(axis=1)
         np.maximum.at(bound, boxes.row[~is_open], ceiling[~is_open])
         if not is_open.any():
             return np.maximum(bound, met), met

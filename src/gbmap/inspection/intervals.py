@@ -40,8 +40,9 @@ class PredictionInterval(Result):
     lower, upper : arrays of shape (n,)
         In the units of y (or log-odds). h lies between them whatever the unknown values are.
     gap : array of shape (n,)
-        At most so far is an end from a value that h really has: `tol` times the spread of y, or
-        more where the boxes ran out; zero where h is known to grow without end.
+        At most so far is an end from a value that h really has, as `predict` computes it: `tol` times the
+        spread of y, or more where the boxes ran out or rounding is larger; zero where h is known to grow
+        without end.
     output_names : array of shape (K,) or None
         Classes, or numbers of targets; None for one output.
 
@@ -373,10 +374,12 @@ def _chunk_interval(
     z = ensemble.project(rows)
     row = np.repeat(np.arange(len(rows)), len(box.shifts))
     ends, gaps = np.empty((2, 2, len(rows), ensemble.n_outputs))
+    blur = _ULPS * np.finfo(inputs.dtype).eps * _sizes(ensemble, rows, box)
     for k, sides in enumerate(box.sides):
         which = ensemble.outputs == k
         z_k = (z[:, None, which] + box.shifts[:, which]).reshape(len(row), -1)
         limit = tol * subject.model._target_deviation[k]
+        limit = np.maximum(limit - 2 * blur[:, k], 0.5 * limit)  # which leaves room for rounding
         for side, learners in enumerate(sides):
             if ensemble.activation == "identity":
                 ends[side, :, k], gaps[side, :, k] = _largest_linear(learners, z_k, len(rows)), 0.0
@@ -385,7 +388,8 @@ def _chunk_interval(
                     learners, z_k, row, tol=limit, max_boxes=max_boxes
                 )
     level = ensemble.sum_outputs(ensemble.intercepts[None])
-    blur = _ULPS * np.finfo(inputs.dtype).eps * _sizes(ensemble, rows, box)
+    # An end is moved out by the blur, and what `predict` returns may be as far in.
+    gaps += np.where(np.isfinite(ends), 2 * blur, 0.0)
     return level - ends[0] - blur, level + ends[1] + blur, gaps.max(axis=0)
 
 
