@@ -307,6 +307,22 @@ def test_regions_are_those_of_the_reference_with_the_rows_of_the_batch():
     assert mine.n_rows[-1] == (new_labels == -2).sum()
 
 
+def test_a_region_adds_what_its_rows_are_above_the_mean_of_the_reference():
+    (X, y), (new, _) = draw(), draw(300, seed=1, shift=(0.8,))
+    model = regressor(n_components=2).fit(X, y + 100)
+    mine, of_reference = detector(model, X, y + 100).assess(new).regions, regions(model, X, max_regions=1000)
+    center = model.predict(X).mean()
+
+    def added(rows):
+        labels, h = of_reference.assign(rows), model.predict(rows) - center
+        return np.array([h[labels == label].sum() for label in range(len(of_reference.n_rows))]) / len(rows)
+
+    expected = dict(zip(of_reference.to_frame()["active_learners"], added(new) - added(X)))
+    assert len(expected) == len(mine.contributions) - 2
+    for name, contribution in zip(mine.active_learners[:-2], mine.contributions):
+        assert_allclose(contribution, expected[name], atol=1e-10)
+
+
 def test_no_more_than_twenty_regions_have_a_line_and_the_rest_is_counted_together():
     X, y = draw(600, p=4)
     found = detector(

@@ -258,6 +258,14 @@ def test_without_an_estimator_the_labels_say_whether_to_take_a_regressor(y, kind
     assert type(detector.estimator_) is kind
 
 
+@pytest.mark.parametrize(("n_kinds", "kind"), [(6, GBMAPClassifier), (7, GBMAPRegressor)])
+def test_whole_numbers_that_hardly_repeat_are_no_classes(n_kinds, kind):
+    X, _ = make_rows(12)
+    y = np.arange(12) % n_kinds
+    detector = DriftDetector(random_state=0).fit(X, y, X_cal=-X[:1], y_cal=y[:1])
+    assert type(detector.estimator_) is kind
+
+
 def test_whole_numbers_of_many_kinds_are_no_classes():
     X, y = load_diabetes(return_X_y=True)
     assert (y == np.round(y)).all()
