@@ -195,3 +195,28 @@ def test_the_baseline_raises_no_alarm_at_the_threshold_itself():
     detector = EuclideanDetector(random_state=0).fit(X)
     assert np.ptp(detector.indicator(X)) > 0  # a step is one up to rounding only
     assert (detector.predict(X) == 1).all()
+
+
+def test_an_approximate_search_finds_most_neighbours_and_the_same_for_a_row_in_any_batch():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(1500, 3)), rng.integers(2, size=(60, 3))])
+    y = X[:, 0] ** 2 + X[:, 1] + rng.normal(size=len(X))
+    model = GBMAPRegressor(3, random_state=0).fit(X, y)
+    exact, found = (
+        DriftDetector(model, algorithm=algorithm).fit(X, y) for algorithm in ("kd_tree", "approximate")
+    )
+    new = np.vstack([X[-20:], rng.normal(size=(500, 3))])
+    together = found.indicator(new)
+    assert (np.abs(together - exact.indicator(new)) < 1e-9).mean() > 0.9
+    alone = np.concatenate([found.indicator(row[None]) for row in new[:30]])
+    np.testing.assert_allclose(alone, together[:30], atol=1e-9)
+
+
+def test_among_few_rows_an_approximate_search_is_exact():
+    X, y = make_rows(60)
+    model = GBMAPRegressor(2, random_state=0).fit(X, y)
+    exact, found = (
+        DriftDetector(model, algorithm=algorithm).fit(X, y).indicator(X)
+        for algorithm in ("kd_tree", "approximate")
+    )
+    np.testing.assert_array_equal(found, exact)

@@ -2,6 +2,7 @@
 
 import sys
 import types
+import warnings
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -285,12 +286,29 @@ def test_shap_gets_all_that_its_plots_want(make, monkeypatch):
     assert given.output_names == (["low", "middle", "top"] if shares.values.ndim == 3 else None)
 
 
-def test_shap_itself_takes_them():
-    shap = pytest.importorskip("shap")
+@pytest.fixture(scope="module")
+def shap():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of matplotlib's, at what shap does as it is imported
+        import shap
+    return shap
+
+
+def test_shap_itself_takes_them(shap):
     model, X = one_output()
     given = attributions(model, X, X[:3]).to_shap()
     assert isinstance(given, shap.Explanation)
     assert_allclose(given.base_values + given.values.sum(axis=1), model.predict(X))
+
+
+def test_shap_finds_the_same_for_a_linear_model(shap):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model = GBMAPRegressor(2, activation="identity", random_state=0).fit(X, X @ [1.0, -2.0, 0.5])
+    slope, at_zero = model.ensemble_.gradient(X[:1])[0, :, 0], model.predict(np.zeros((1, 3)))[0]
+    mine, theirs = attributions(model, X, X[:20]), shap.LinearExplainer((slope, at_zero), X[:20])(X)
+    assert_allclose(mine.values, theirs.values, atol=1e-9)
+    assert_allclose(mine.base_values, theirs.base_values)
 
 
 def test_a_missing_extra_is_named(monkeypatch):

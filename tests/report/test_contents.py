@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap._sklearn import safe_indexing
 from gbmap.inspection import attributions, explain, learner_cards, regions
 from gbmap.report import make_report
 from gbmap.report.page import number
@@ -267,11 +268,20 @@ CASES = {
 }  # fmt: skip
 
 
+def test_training_rows_as_test_rows_are_refused_where_they_would_calibrate_the_alarm():
+    estimator, X, y = CASES["identity"]
+    with pytest.raises(ValueError, match=r"X_test and y_test must be able to calibrate .* are all in X"):
+        make_report(estimator.fit(X, y), X, y, X_test=X, y_test=y, X_new=X)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_every_kind_of_model_and_table_has_a_report(case):
     estimator, X, y = CASES[case]
     fitted = estimator.fit(X, y)
-    made = make_report(fitted, X, y, X_test=X, y_test=y, X_new=X, max_rows=100)
+    (X, y), (X_test, y_test) = (
+        [safe_indexing(each, np.arange(start, len(y), 2)) for each in (X, y)] for start in range(2)
+    )
+    made = make_report(fitted, X, y, X_test=X_test, y_test=y_test, X_new=X, max_rows=100)
     contents = json.loads(made.to_json(), parse_constant=refuse_constant)
     assert_scores_add_up(contents)
     assert len(contents["outputs"]) <= 12

@@ -56,7 +56,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     algorithm : {"kd_tree", "ball_tree", "brute", "approximate"}, default="kd_tree"
         How to find neighbours: exactly, as in ``sklearn.neighbors.NearestNeighbors``, or
         approximately by pynndescent, which finds about 95 % of them much faster once its index is
-        built; for a million rows against a million.
+        built; for a million rows against a million. Among few rows it is exact.
     n_jobs : int or None, default=None
         Threads for finding neighbours.
     random_state : int, RandomState instance or None, default=None

@@ -153,7 +153,12 @@ def _fitted_detector(
 ) -> DriftDetector:
     n_neighbors, seed = min(_NEIGHBORS, len(reference)), int(rng.integers(2**31))
     detector = DriftDetector(material.model, n_neighbors, random_state=seed)
-    detector.fit(reference.X, reference.y, X_cal=held_out.X, y_cal=held_out.y)
+    try:
+        detector.fit(reference.X, reference.y, X_cal=held_out.X, y_cal=held_out.y)
+    except ValueError as error:  # which speaks of X_cal
+        raise ValueError(
+            f"X_test and y_test must be able to calibrate a DriftDetector for X_new: {error}"
+        ) from error
     return detector
 
 
