@@ -126,11 +126,13 @@ def _class_scores(material: Material, score: Array) -> Scores:
 
 def _scores_of_classes(classes: Array, y: Any, decided: Array, p: Array | None, rank: Array | None) -> Scores:
     both_there = len(np.unique(y)) == 2
+    # A class that no training row has is impossible to a model of comparison: its log loss has no end.
+    has_loss = p is not None and bool(np.isin(y, classes).all())
     return {
         "accuracy": significant(np.mean(y == decided)),
         "balanced_accuracy": significant(_balanced(y, decided)),
         "roc_auc": significant(roc_auc_score(y, rank)) if rank is not None and both_there else None,
-        "log_loss": None if p is None else significant(log_loss(y, p, labels=classes)),
+        "log_loss": significant(log_loss(y, p, labels=classes)) if has_loss else None,
     }
 
 
