@@ -39,6 +39,6 @@ print("the same bits:", np.array_equal(small.transform(X_test), model.transform(
 
 # %%
 # So two coordinates can be drawn of any fit. Their axes tell how much of the loss each explains.
-EmbeddingDisplay.from_estimator(model, X_test, y_test)
+EmbeddingDisplay.from_estimator(model, X_test, y_test, components=("f1", "f2"))
 
 plt.show()

@@ -47,7 +47,7 @@ print(phi.shape, np.allclose(phi.sum(axis=1), model.predict(X_test)))
 
 # %%
 # That makes a map. The axes tell how much of the loss each coordinate explains.
-EmbeddingDisplay.from_estimator(model, X_test, y_test)
+EmbeddingDisplay.from_estimator(model, X_test, y_test, components=("f1", "f2"))
 
 # %%
 # What does each learner look at? It is active on one side of a plane, which is told in at most three terms.

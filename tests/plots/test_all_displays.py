@@ -1,6 +1,7 @@
 """What all pictures of models have in common: Axes, names that fit, and plain errors."""
 
 import sys
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -139,3 +140,47 @@ def test_every_display_of_models_is_tested_here():
     asked = {name for name in plots.__all__ if hasattr(getattr(plots, name), "from_estimator")}
     made = {name.split()[0] for name in FROM_MODEL} - {"loss"} | {"losscurve"}
     assert {name.removesuffix("Display").lower() for name in asked} == made
+
+
+def texts_of(ax):
+    """Return all texts that are drawn of Axes, and where."""
+    legend = ax.get_legend()
+    texts = [ax.title, ax._left_title, ax._right_title, ax.xaxis.label, ax.yaxis.label]
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        texts += [tick.label1 for tick in ticks if low <= tick.get_loc() <= high]
+    texts += [] if legend is None else [*legend.get_texts(), legend.get_title()]
+    return [
+        (each.get_text(), each.get_window_extent())
+        for each in texts
+        if each.get_visible() and each.get_text()
+    ]
+
+
+def overlap(first, second):
+    """Return how much of the smaller of two boxes the other covers."""
+    width = min(first.x1, second.x1) - max(first.x0, second.x0)
+    height = min(first.y1, second.y1) - max(first.y0, second.y0)
+    area = max(width, 0) * max(height, 0)
+    return area / min(first.width * first.height, second.width * second.height)
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("task", "size"), [("regressor", (6.4, 4.8)), ("classifier", (6.4, 4.8)), ("regressor", (12.0, 6.0))]
+)
+def test_texts_of_a_grid_of_four_do_not_overlap(hostile, kind, task, size):
+    X, models = hostile
+    model, y = models[task]
+    figure, axes = plt.subplots(2, 2, figsize=size, layout="constrained")
+    display = FROM_MODEL[kind](model, X, y, ax=axes[0, 0])
+    for ax in axes.flat[1:]:
+        display.plot(ax)
+    figure.canvas.draw()
+    texts = [text for ax in figure.axes for text in texts_of(ax)]
+    for (name, box), (other, other_box) in combinations(texts, 2):
+        assert overlap(box, other_box) < 0.1, (name, other)
+    for ax in axes.flat:
+        assert ax.get_window_extent().width > 0.12 * figure.bbox.width
+        assert ax.get_window_extent().height > 0.12 * figure.bbox.height

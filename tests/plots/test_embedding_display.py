@@ -31,26 +31,56 @@ def legend_of(display):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("components", [None, (0, 1), [2, 0]])
+@pytest.mark.parametrize("components", [(0, 1), [2, 0]])
 def test_points_are_the_chosen_columns_of_the_embedding(kind, components, request):
     X, y, model = request.getfixturevalue(kind)
     display = EmbeddingDisplay.from_estimator(model, X, y, components=components, color=np.arange(200.0))
-    expected = model.transform(X)[:, list(components or (0, 1))]
+    expected = model.transform(X)[:, list(components)]
     assert_allclose(display.coordinates, expected)
     assert_allclose(drawn_at(display), expected[np.lexsort(expected.T)])
 
 
-def test_the_first_two_coordinates_of_an_output_are_its_own(targets):
+def principal(phi):
+    """Return the principal components of coordinates whose outer hundredths count as their border."""
+    return PCA(2).fit(np.clip(phi, *np.quantile(phi, [0.01, 0.99], axis=0)))
+
+
+def test_the_coordinates_of_an_output_are_its_own(targets):
     X, y, model = targets
     display = EmbeddingDisplay.from_estimator(model, X, y, output=1)
-    assert_allclose(display.coordinates, model.transform(X)[:, [1, 3]])
+    own = model.transform(X)[:, [1, 3, 5]]
+    assert_allclose(np.abs(display.coordinates), np.abs(principal(own).transform(own)), atol=1e-8)
+
+
+def test_two_coordinates_are_drawn_as_they_are_and_more_by_their_principal_components(numbers):
+    X, y, model = numbers
+    two = GBMAPRegressor(2, random_state=0).fit(X, y)
+    assert_allclose(EmbeddingDisplay.from_estimator(two, X).coordinates, two.transform(X))
+    many, pca = (EmbeddingDisplay.from_estimator(model, X, components=how) for how in (None, "pca"))
+    assert_array_equal(many.coordinates, pca.coordinates)
+    assert many.ax_.get_ylabel().startswith("principal component 2, ")
+
+
+def test_far_rows_neither_turn_the_axes_nor_make_all_others_small():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.abs(X[:, 0]) + np.abs(X[:, 1])
+    model = GBMAPRegressor(5, random_state=0).fit(X, y)
+    X[:2] = [[0, 0, 0], [0, 60, 0]]
+    display = EmbeddingDisplay.from_estimator(model, X, y)
+    low, high = np.quantile(display.coordinates, [0.02, 0.98], axis=0)
+    shown = np.array([display.ax_.get_xlim(), display.ax_.get_ylim()])
+    assert ((high - low) / np.ptp(shown, axis=1) > 0.3).all()
+    outside = ((display.coordinates < shown[:, 0]) | (display.coordinates > shown[:, 1])).any(axis=1)
+    assert 1 <= outside.sum() <= 12
+    assert display.ax_.get_title(loc="right") == f"{outside.sum()} outside"
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_principal_components_are_those_of_the_embedding(kind, request):
     X, _, model = request.getfixturevalue(kind)
     display = EmbeddingDisplay.from_estimator(model, X, components="pca", color=np.arange(200))
-    pca = PCA(2).fit(model.transform(X))
+    pca = principal(model.transform(X))
     assert_allclose(np.abs(display.coordinates), np.abs(pca.transform(model.transform(X))), atol=1e-8)
     share = round(100 * pca.explained_variance_ratio_[0])
     assert display.ax_.get_xlabel() == f"principal component 1, {share} % of the variance"
@@ -72,9 +102,9 @@ def test_axes_tell_the_coordinate_its_class_and_its_share(numbers, classes):
     with_y = EmbeddingDisplay.from_estimator(model, X, y, components=(1, 0)).ax_
     assert with_y.get_xlabel() == f"f2, explains {round(100 * shares[1])} % of the loss"
     assert with_y.get_ylabel() == f"f1, explains {round(100 * shares[0])} % of the loss"
-    assert EmbeddingDisplay.from_estimator(model, X).ax_.get_xlabel() == "f1"
+    assert EmbeddingDisplay.from_estimator(model, X, components=(0,)).ax_.get_xlabel() == "f1"
     X, y, model = classes
-    assert EmbeddingDisplay.from_estimator(model, X).ax_.get_ylabel() == "f1_low"
+    assert EmbeddingDisplay.from_estimator(model, X, components=(0, 1)).ax_.get_ylabel() == "f1_low"
     assert EmbeddingDisplay.from_estimator(model, X, components=(2,)).ax_.get_xlabel() == r"f1_mid \$"
 
 
@@ -107,8 +137,9 @@ def test_classes_that_are_numbers_get_a_legend_in_their_order(numbers):
 @pytest.mark.parametrize("color", ["target", "prediction", "loss", "depth", "town", 3, np.arange(200.0)])
 def test_every_colour_of_a_sample_is_that_of_its_own_rows(table, color):
     frame, y, model = table
-    some = EmbeddingDisplay.from_estimator(model, frame, y, color=color, max_rows=60)
-    every = EmbeddingDisplay.from_estimator(model, frame, y, color=color)
+    how = {"color": color, "components": (0, 1)}
+    some = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=60, **how)
+    every = EmbeddingDisplay.from_estimator(model, frame, y, **how)
     rows = [int(np.abs(every.coordinates - point).sum(axis=1).argmin()) for point in some.coordinates]
     assert len(set(rows)) == 60
     if some.color.dtype == object:
@@ -153,15 +184,15 @@ def test_values_of_the_users_colour_with_their_name(numbers):
 
 def test_a_sample_is_said_and_keeps_rows_and_colours_together(table):
     frame, y, model = table
-    display = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=50)
+    display = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=50, components=(0, 1))
     assert display.coordinates.shape == (50, 2)
     assert display.ax_.get_title(loc="right") == "50 of 200 rows"
     rows = [int(np.flatnonzero(y == value)[0]) for value in display.color]
     assert len(set(rows)) == 50
     assert_allclose(display.coordinates, model.transform(frame.iloc[rows])[:, :2])
-    again = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=50)
+    again = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=50, components=(0, 1))
     assert_array_equal(again.coordinates, display.coordinates)
-    other = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=50, random_state=1)
+    other = EmbeddingDisplay.from_estimator(model, frame, y, max_rows=50, components=(0, 1), random_state=1)
     assert (other.coordinates != display.coordinates).any()
     assert EmbeddingDisplay.from_estimator(model, frame, y).ax_.get_title(loc="right") == ""
 

@@ -10,7 +10,9 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._subject import Subject
 from gbmap.inspection import attributions, explain, regions
+from gbmap.inspection.attribution import over_the_average
 from gbmap.plots import ExplanationDisplay, ImportanceDisplay, LossCurveDisplay, RegionDisplay
 
 
@@ -83,7 +85,7 @@ def test_bars_and_baseline_add_up_to_the_prediction(numbers, n_features):
     assert sorted(np.abs(drawn[:n_features]), reverse=True) == list(np.abs(drawn[:n_features]))
     if n_features < 4:
         assert labels_of(display)[-1] == f"{4 - n_features} others together"
-    assert f"this row {model.predict(X)[-5]:.4g}" in display.ax_.get_title()
+    assert f"this row {model.predict(X)[-5]:.4g}" in display.ax_.get_title(loc="right")
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
@@ -179,9 +181,11 @@ def test_importances_behind_a_pipeline_are_those_of_the_users_columns(table):
     towns = [value for name, value in of_inputs.items() if "town" in name]
     assert len(towns) == 4
     assert by_name["town"] == pytest.approx(np.sqrt(np.sum(np.square(towns))))
-    # What the categories add over the average row, asked of every row.
-    added = np.abs(explain(model, frame, standardized=True).coefficients).mean(axis=0) / y.std()
-    assert_allclose(display.importances, added, rtol=0.3)
+    # What the columns add over the average row, asked of every row: of a category, all its inputs together.
+    subject = Subject.of(model)
+    added = np.abs(over_the_average(subject, subject.read(frame))[0][..., 0]).mean(axis=0) / y.std()
+    assert_allclose(display.importances[:4], added[:4], rtol=0.01)
+    assert_allclose(display.importances[4], added[4], rtol=0.3)
 
 
 def test_a_search_is_asked_through_its_best_estimator(numbers):

@@ -8,9 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._drawing.axes import BLUE, VERMILLION, axes, style, wrap
+from gbmap._drawing.axes import BLUE, VERMILLION, axes, fit, room, scale, style, wrap
 
 Array = NDArray[Any]
+
+_SMALLEST_NAME = 5.0  # points
+_SHARE_OF_NAMES = 0.6  # the most of the width of a subplot
 
 
 @dataclass(repr=False, eq=False)
@@ -78,9 +81,10 @@ class BarDisplay:
         -------
         self : BarDisplay
         """
-        names = [wrap(name, 40 if self.lines == 1 else 48, self.lines) for name in self.names]
+        names, size = self._written(ax)
         n_lines = max((1 + name.count("\n") for name in names), default=1)
-        ax = axes(ax, (6.4 if self.lines == 1 else 7.4, 1.2 + (0.11 + 0.17 * n_lines) * len(names)))
+        height = 1.2 + (0.11 + 0.17 * n_lines) * len(names)
+        ax = axes(ax, (6.4 if self.lines == 1 else 7.4, height))
         position = np.arange(len(self.values))
         color = np.where(np.asarray(self.values) >= 0, BLUE, VERMILLION)
         ax.barh(position, self.values, **style("bar", {"color": color}, bar_kwargs))
@@ -92,5 +96,18 @@ class BarDisplay:
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", alpha=0.3)
         ax.set_axisbelow(True)
+        fit(ax)
+        ax.tick_params(axis="y", labelsize=size)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _written(self, ax: Any) -> tuple[list[str], float]:
+        """Return the names in the lines that there is room for, and the size of their font."""
+        length, lines, size = 40 if self.lines == 1 else 48, self.lines, 10.0
+        if ax is not None and len(self.names):
+            width, height = room(ax)
+            of_bar = height / len(self.names)
+            size = float(np.clip(of_bar / 1.2, _SMALLEST_NAME, 10 * scale(ax)))
+            lines = int(np.clip(of_bar / (1.2 * size), 1, self.lines))
+            length = int(np.clip(_SHARE_OF_NAMES * width / (0.55 * size), 8, length))
+        return [wrap(name, length, lines) for name in self.names], size

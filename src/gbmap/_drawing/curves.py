@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any, Self
 
-from gbmap._drawing.axes import CYCLE, axes, legend, shorten
+from gbmap._drawing.axes import CYCLE, axes, fit, legend, shorten
 
 
 @dataclass(repr=False, eq=False)
@@ -66,5 +66,6 @@ class CurveDisplay:
         ax.set(xlabel=self.x_label, ylabel=self.y_label)
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.3)
+        fit(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gbmap._drawing.axes import axes, shorten
+from gbmap._drawing.axes import axes, fit, shorten
 
 
 @dataclass(repr=False, eq=False)
@@ -62,5 +62,6 @@ class HeatmapDisplay:
             rotation=45, ha="right", rotation_mode="anchor",
         )  # fmt: skip
         ax.figure.colorbar(image, ax=ax, label=self.value_label)
+        fit(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._drawing.axes import BLUE, GREY, VERMILLION, axes, shorten
+from gbmap._drawing.axes import BLUE, GREY, VERMILLION, axes, fit, shorten
 
 Array = NDArray[Any]
 
@@ -98,6 +98,7 @@ class IntervalDisplay:
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="x", alpha=0.3)
         ax.set_axisbelow(True)
+        fit(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

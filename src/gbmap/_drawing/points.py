@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._drawing.axes import CYCLE, GREY, legend, shorten, style
+from gbmap._drawing.axes import CYCLE, GREY, legend, scale, shorten, style
 
 Array = NDArray[Any]
 Style = dict[str, Any]
@@ -21,7 +21,7 @@ _COLORS = ("c", "color", "cmap", "vmin", "vmax")
 
 def scatter(ax: Any, points: Array, values: Array | None, label: str, given: Style | None) -> None:
     """Draw points (n, 2), with a colour bar for numbers and a legend for classes."""
-    size = float(np.clip(20_000 / max(1, len(points)), 12, 30))
+    size = float(np.clip(20_000 / max(1, len(points)), 12, 30)) * scale(ax) ** 2
     look = {"s": size, "alpha": 0.8, "linewidth": 0}
     if values is None:
         ax.scatter(*points.T, **_style(look | {"color": CYCLE[0]}, given))
@@ -45,14 +45,17 @@ def _of_numbers(ax: Any, points: Array, values: Array, label: str, look: Style, 
     if not known.any():
         return
     low, high = np.quantile(values[known], [_TAIL, 1 - _TAIL])
-    scale = {"c": values[known], "cmap": "viridis", "vmin": low, "vmax": high}
-    drawn = ax.scatter(*points[known].T, **_style(look | scale, given))
+    shading = {"c": values[known], "cmap": "viridis", "vmin": low, "vmax": high}
+    drawn = ax.scatter(*points[known].T, **_style(look | shading, given))
     if drawn.get_array() is None:  # the user wants one colour
         return
     low, high = drawn.get_clim()
     beyond = values[known].min() < low, values[known].max() > high
     ends = {(True, True): "both", (True, False): "min", (False, True): "max"}.get(beyond, "neither")
-    bar = ax.figure.colorbar(drawn, ax=ax, label=shorten(label), extend=ends)
+    size = 10 * scale(ax)
+    bar = ax.figure.colorbar(drawn, ax=ax, extend=ends)
+    bar.set_label(shorten(label), size=size)
+    bar.ax.tick_params(labelsize=size)
     bar.solids.set_alpha(1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from gbmap._base import coordinate_names
 from gbmap._drawing import BarDisplay
-from gbmap._drawing.axes import cut
+from gbmap._drawing.axes import cut, together
 from gbmap._shown import Result, Shown, cell, counted, percent
 from gbmap._subject import Subject
 from gbmap.estimators import GBMAPRegressor
@@ -360,7 +359,7 @@ def model_difference(
 
 def _label(words: str, coverage: float) -> str:
     """Return a half-space with its share of the rows, in lines that end between terms."""
-    terms = re.sub(r" (?![-+] )", "\N{NO-BREAK SPACE}", cut(words, 200))
+    terms = together(cut(words, 200))
     share = f"({coverage:.0%} of rows)".replace(" ", "\N{NO-BREAK SPACE}")
     return textwrap.fill(f"{terms} {share}", _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import RocCurveDisplay, precision_recall_curve, roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._drawing.axes import BLUE, GREY, ORANGE, VERMILLION, axes, legend, style
+from gbmap._drawing.axes import BLUE, GREY, ORANGE, VERMILLION, axes, below, fit, legend, style
+from gbmap._drawing.axes import scale as text_scale
 from gbmap.drift import DriftDetector
 from gbmap.drift.detector import _read_y
 from gbmap.plots._asked import written
@@ -217,19 +218,24 @@ class DriftDisplay:
             raise ValueError(f'scale must be "log" or "linear", got {scale!r}.')
         ax = axes(ax, (6.4, 5.2))
         x, y = (_drawable(each) if scale == "log" else each for each in (self.indicator, self.loss))
+        by = text_scale(ax)
         looks = [
             {"marker": "o", "color": BLUE, "linewidth": 0},
             {"marker": "x", "color": ORANGE, "linewidth": 1},
         ]
         entries = []
         for name, rows, look in zip(self.names, (~self.is_shifted, self.is_shifted), looks):
-            defaults = {"s": 16, "alpha": 0.5, **look}
+            defaults = {"s": 16 * by**2, "alpha": 0.5, **look}
             drawn = ax.scatter(x[rows], y[rows], **style("scatter", defaults, scatter_kwargs))
             entries.append((drawn, f"{name}, {rows.sum():,} rows"))
         entries += self._lines(ax)
         ax.set(xscale=scale, yscale=scale, xlabel="drift indicator", ylabel="loss")
-        ax.set_title(f"AUC {self.roc_auc:.2f} for a loss above its threshold", fontsize="medium")
-        legend(ax, entries, outside={"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2})
+        if by < 1:  # no room for names of the marks between powers of ten
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.set_minor_formatter("")
+        title = f"AUC {self.roc_auc:.2f} for a loss above its threshold"
+        fit(ax, ax.set_title(title, fontsize="medium"))
+        legend(ax, entries, outside={"loc": "upper center", **below(ax, 34), "ncols": 2})
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from gbmap._drawing.axes import GREY, axes, shorten
+from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.points import scatter
 from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, coordinate_index
@@ -18,6 +18,9 @@ from gbmap.plots._colors import color_of
 from gbmap.plots._explained import explained_shares
 
 Array = NDArray[Any]
+
+_FAR = 0.01  # of each coordinate on each side count as if they were at its border: far rows turn no axis
+_LONE = 0.001  # of the rows on each side may lie outside of the picture, if they would make all others small
 
 
 @dataclass(repr=False, eq=False)
@@ -89,7 +92,9 @@ class EmbeddingDisplay:
             Targets or classes. With them, axes tell the share of the loss that their coordinate explains.
         components : tuple of one or two of str or int, or "pca", default=None
             The coordinates to draw, by their names, such as "f1", or their positions in ``transform(X)``;
-            or the first two principal components of all of them. None is the first two, or the only one.
+            or the first two principal components of all of them, in which the outer hundredths of a
+            coordinate count as its border. None is "pca", or the coordinates themselves if there are no
+            more than two.
         color : {"target", "prediction", "loss"}, column of X, or array-like of shape (n,), default=None
             None is "target" if y is given, else "prediction". For a column with the name of one of
             these, pass its values.
@@ -149,13 +154,28 @@ class EmbeddingDisplay:
             scatter_kwargs,
         )
         ax.set_xlabel(self.axis_labels[0])
-        if self.n_rows is not None and self.n_rows > len(points):
-            ax.set_title(
-                f"{len(points):,} of {self.n_rows:,} rows", loc="right", fontsize="small", color=GREY
-            )
+        told = [f"{len(points):,} of {self.n_rows:,} rows"] if (self.n_rows or 0) > len(points) else []
+        n_outside = _look_closer(ax, points)
+        told += [f"{n_outside:,} outside"] if n_outside else []
+        if told:
+            title = ax.set_title(", ".join(told), loc="right", fontsize="small", color=GREY)
+            fit_text(ax, title)
         ax.spines[["top", "right"]].set_visible(False)
+        fit(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _look_closer(ax: Any, points: Array) -> int:
+    """Leave out a few rows so far off that all others would be small, and return how many they are."""
+    outside = np.zeros(len(points), dtype=bool)
+    for values, set_limits in zip(points.T, (ax.set_xlim, ax.set_ylim)):
+        low, high = np.quantile(values, [_LONE, 1 - _LONE]) if len(values) else (0.0, 0.0)
+        span = high - low
+        if span > 0 and (values.min() < low - span / 2 or values.max() > high + span / 2):
+            set_limits(low - span / 10, high + span / 10)
+            outside |= (values < low - span / 10) | (values > high + span / 10)
+    return int(outside.sum())
 
 
 def _chosen(subject: Subject, X: Any, y: Any, components: Any, output: Any) -> tuple[Array, list[str]]:
@@ -163,6 +183,8 @@ def _chosen(subject: Subject, X: Any, y: Any, components: Any, output: Any) -> t
     mine = np.arange(len(subject.ensemble))
     if output is not None:
         mine = np.flatnonzero(subject.ensemble.outputs == subject.output_index(output))
+    if components is None and len(mine) > 2 and num_samples(X) > 1:
+        components = "pca"
     if isinstance(components, str) and components == "pca":
         return _principal(subject, X, mine)
     chosen = _check_components(subject, components, mine)
@@ -177,8 +199,9 @@ def _principal(subject: Subject, X: Any, mine: Array) -> tuple[Array, list[str]]
     phi = subject.map(subject.ensemble[mine].embed, subject.read(X), len(mine))
     if len(phi) < 2:
         raise ValueError('components="pca" needs at least two rows, got one.')
+    inner = np.clip(phi, *np.quantile(phi, [_FAR, 1 - _FAR], axis=0))
     with np.errstate(invalid="ignore"):  # of a map where all rows are one point
-        pca = PCA(min(2, phi.shape[1])).fit(phi)
+        pca = PCA(min(2, phi.shape[1])).fit(inner)
     shares = np.nan_to_num(pca.explained_variance_ratio_)
     labels = [
         f"principal component {j + 1}, {round(100 * share)} % of the variance"

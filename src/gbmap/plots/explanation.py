@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
-from gbmap._drawing.axes import cut
+from gbmap._drawing.axes import cut, fit_text
 from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject
 from gbmap.inspection import attributions, explain
@@ -163,9 +163,8 @@ class ExplanationDisplay:
         bars.plot(ax, bar_kwargs=bar_kwargs)
         if self.base_value is not None:
             end = self.base_value + values.sum()
-            bars.ax_.set_title(
-                f"baseline {written(self.base_value)}, this row {written(end)}", fontsize="medium"
-            )
+            told = f"baseline {written(self.base_value)}, this row {written(end)}"
+            fit_text(bars.ax_, bars.ax_.set_title(told, fontsize="medium", loc="right"))
         self.ax_, self.figure_ = bars.ax_, bars.figure_
         return self
 

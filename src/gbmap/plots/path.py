@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._drawing.axes import BLUE, SKY, axes, legend, shorten, style
+from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
 from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, dense
 from gbmap.distances import embedding_distances, path_distances
@@ -158,9 +158,10 @@ class PathDisplay:
         first, last = (shorten(end, 20) for end in self.ends)
         ax.set_xticks([0, 0.25, 0.5, 0.75, 1], [first, "", "half-way", "", last])
         ax.set(xlim=(-0.02, 1.02), ylabel=self.value_label)
-        ax.set_title(self._distances(), fontsize="medium")
+        title = ax.set_title(self._distances(), fontsize="medium")
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.3)
+        fit(ax, title)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

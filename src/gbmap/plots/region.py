@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from gbmap._drawing import BarDisplay
-from gbmap._drawing.axes import ORANGE, legend
+from gbmap._drawing.axes import ORANGE, fit_text, legend, together
 from gbmap._subject import Subject
 from gbmap.inspection import Regions, regions
 from gbmap.plots._asked import output_label
@@ -125,9 +125,10 @@ class RegionDisplay:
             f"{100 * share:.0f} %: {_in_parts(words)}"
             for share, words in zip(self.regions.share, self.regions.descriptions)
         ]
-        bars = BarDisplay(numbers, names, labels[value], lines=5).plot(ax, bar_kwargs=bar_kwargs)
-        self.ax_, self.figure_ = bars.ax_, bars.figure_
-        self.ax_.set_ylabel("regions, with their share of the rows")
+        bars = BarDisplay(numbers, names, labels[value], lines=6)
+        self.ax_ = bars.plot(ax, bar_kwargs=bar_kwargs).ax_
+        self.figure_ = self.ax_.figure
+        fit_text(self.ax_, self.ax_.set_ylabel("regions, with their share of the rows"))
         if value == "mean_prediction" and self.same_unit and self.regions.mean_target is not None:
             self._mark_targets()
         return self
@@ -145,5 +146,5 @@ class RegionDisplay:
 
 
 def _in_parts(words: str) -> str:
-    """Return the words of a region with a line for each half-space."""
-    return "\nand ".join(" ".join(part.split()) for part in words.split(" and "))
+    """Return the words of a region with a line for each half-space, or more that end between terms."""
+    return "\nand ".join(together(" ".join(part.split())) for part in words.split(" and "))
