@@ -46,6 +46,36 @@ def test_of_many_classes_those_that_moved_most_surely_are_told(run, folder, tmp_
     assert "... and 3 more, with no smaller p; --json has them all." in ended.out
 
 
+def test_a_row_of_a_discrete_table_is_told_the_same_alone_and_among_others(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(3, size=(600, 3)), columns=["a", "b", "c"])
+    frame["kind"] = np.where(frame["a"] + frame["b"] + rng.normal(size=600) > 2, "yes", "no")
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    frame[5:6].to_csv(tmp_path / "one.csv", index=False)
+    run(
+        "fit",
+        tmp_path / "all.csv",
+        "-t",
+        "kind",
+        "-o",
+        tmp_path / "m.gbmap",
+        "-m",
+        3,
+        "--beta",
+        5,
+        "--l2",
+        0.01,
+    )
+    told = []
+    for name in ("all", "one"):
+        run("drift", tmp_path / "m.gbmap", tmp_path / f"{name}.csv", "-o", tmp_path / f"{name}-rows.csv")
+        told.append(pd.read_csv(tmp_path / f"{name}-rows.csv"))
+    columns = ["drift_p_value", "drift_alarm"]
+    pd.testing.assert_frame_equal(told[0].loc[[5], columns].reset_index(drop=True), told[1][columns])
+    assert (told[0]["drift_p_value"] == 1).all()  # every kind of row has neighbours of its own
+    assert not told[0]["drift_alarm"].any()
+
+
 def test_the_change_of_a_date_is_told_in_dates(run, folder):
     columns = json.loads(run("drift", folder / "price.gbmap", folder / "far.csv", "--json").out)["columns"]
     change = {each["column"]: each["change"] for each in columns}
