@@ -13,7 +13,7 @@ from gbmap._core.objective import Objective
 from gbmap._rows import as_rows, device
 from gbmap._rows.device import DeviceRows
 from gbmap._rows.threads import ThreadTeam
-from gbmap.inspection import explain
+from gbmap.inspection import attributions
 
 try:
     import torch
@@ -177,9 +177,10 @@ def test_rows_without_weight_are_no_rows(convert, sample, counted, monkeypatch):
     np.testing.assert_allclose(model.scale_, expected.scale_, rtol=1e-4)
     if sample == "where the rows are":
         return
-    slopes = np.average(np.abs(explain(model, X[kept]).coefficients), axis=0, weights=weight[kept])
+    added = np.abs(attributions(model, X[kept], model.mean_).values)
     spread = np.sqrt(np.cov(y[kept], aweights=weight[kept], ddof=0))
-    np.testing.assert_allclose(model.feature_importances_, slopes * model.scale_ / spread, rtol=1e-4)
+    expected = np.average(added, axis=0, weights=weight[kept]) / spread
+    np.testing.assert_allclose(model.feature_importances_, expected, rtol=1e-4)
 
 
 @everywhere
