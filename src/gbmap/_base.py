@@ -28,6 +28,7 @@ from gbmap._problem import AnyRows, Problem
 from gbmap._progress import Checkpoint, Refined, StageRecord, identity_of
 from gbmap._reading import Data, Given, frame_or, read_fit, read_inputs, set_aside
 from gbmap._refining import refine_fit
+from gbmap._refitting import undone_on_failure
 from gbmap._rows import map_rows
 from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
@@ -143,22 +144,14 @@ class BaseGBMAP(
         resumes = self.warm_start and hasattr(self, "ensemble_")
         if resumes and checkpoint is not None:
             raise ValueError("checkpoint must be None when a fitted estimator goes on with warm_start=True.")
-        before = dict(vars(self))
-        boosted, ensemble = self.__dict__.pop("_boosted", None), self.__dict__.pop("ensemble_", None)
-        progress = None
-        if resumes:
-            progress = (ensemble, self.history_) if boosted is None else boosted
-        else:
-            self._seed = _seed(self.random_state)
-        try:
-            with one_fit():
-                self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, progress)
-        except BaseException:
-            if not self._has_more_learners(progress):
-                # What callbacks need to be torn down is scikit-learn's to remove.
-                callbacks = {name: each for name, each in vars(self).items() if "callback" in name}
-                self.__dict__ = before | callbacks
-            raise
+        progress: Learned | None = None
+        with undone_on_failure(self, unless=lambda: self._has_more_learners(progress)), one_fit():
+            boosted, ensemble = self.__dict__.pop("_boosted", None), self.__dict__.pop("ensemble_", None)
+            if resumes:
+                progress = (ensemble, self.history_) if boosted is None else boosted
+            else:
+                self._seed = _seed(self.random_state)
+            self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, progress)
         unfinished = sum(not record.converged for record in self.history_)
         if unfinished:
             warnings.warn(

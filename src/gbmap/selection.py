@@ -25,6 +25,7 @@ from gbmap._base import BaseGBMAP, _seed
 from gbmap._core.refinement import is_left_open
 from gbmap._racing import FINALISTS, Cut, Folds, race, refined_losses
 from gbmap._refining import best_step, same_length
+from gbmap._refitting import whole_or_undone
 from gbmap._rows.threads import effective_threads
 from gbmap._sklearn import HasMethods, Interval, check_sample_weight, check_y, num_samples
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -90,6 +91,7 @@ class BaseGBMAPCV(
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole_or_undone
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Choose by cross-validation, and fit all rows with what was chosen.
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._base import _seed
+from gbmap._refitting import whole_or_undone
 from gbmap._sklearn import HasMethods, Interval, StrOptions, fit_context, num_samples, safe_indexing
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
@@ -140,6 +141,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @whole_or_undone
     def fit(self, X: Any, y: Any, *, X_cal: Any = None, y_cal: Any = None) -> Self:
         """Fit the model, unless it is, store the reference rows, and calibrate.
 

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._base import _seed
+from gbmap._refitting import whole_or_undone
 from gbmap._sklearn import Interval, fit_context
 
 Array = NDArray[Any]
@@ -87,6 +88,7 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @whole_or_undone
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the training rows, and set the threshold by rows held out in turn.
 

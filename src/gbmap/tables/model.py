@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._refitting import whole_or_undone
 from gbmap._sklearn import Interval, InvalidParameterError, StrOptions
 from gbmap.drift import DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -165,6 +166,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @whole_or_undone
     def fit(
         self,
         data: Any,
