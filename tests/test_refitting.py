@@ -48,8 +48,8 @@ CASES = {
     "table": (
         TableModel("y", n_components=2, random_state=0),
         lambda model: model.fit(FRAME),
-        lambda model: model.fit(FRAME.assign(y=1.0)),
-        "nothing to predict",
+        lambda model: model.set_params(n_jobs=0).fit(FRAME[["a", "y"]]),
+        "n_jobs",
         lambda model: model.predict(FRAME[:5]),
     ),
 }

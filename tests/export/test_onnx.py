@@ -50,7 +50,7 @@ MODELS = {
     "linear targets": lambda: GBMAPRegressor(2, activation="identity", random_state=0).fit(X, np.c_[Y, -Y]),
     "monotone": lambda: GBMAPRegressor(4, monotonic_cst=[1, 0, 0, 1, 0], random_state=0).fit(X, Y),
     "sparse": lambda: GBMAPRegressor(4, random_state=0).fit(scipy.sparse.csr_array(X), Y),
-    "sharp": lambda: GBMAPRegressor(4, beta=100.0, standardize=False, random_state=0).fit(X, Y),
+    "sharp": lambda: GBMAPRegressor(4, beta=100.0, standardize=False, tol=1e-4, random_state=0).fit(X, Y),
     "two classes": lambda: GBMAPClassifier(5, random_state=0).fit(X, np.where(Y > 14, "high", "low")),
     "three classes": lambda: GBMAPClassifier(4, random_state=0).fit(X, LEVELS - 1),
     "exponential": lambda: GBMAPClassifier(4, loss="exponential", random_state=0).fit(X, Y > 14),

@@ -133,6 +133,9 @@ def test_a_background_far_from_zero_costs_no_digits():
     seed=st.integers(0, 2**32 - 1), beta=st.floats(0.01, 1000), size=st.sampled_from([1e-9, 1e-3, 1.0, 1e9])
 )
 @settings(max_examples=20, deadline=None, derandomize=True)
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # in the kink of a sharp softplus
 def test_shares_add_up_near_the_baseline_and_far_out(seed, beta, size):
     X, y = draw(40, seed)
     model = regressor(beta=beta, max_iter=20_000).fit(X, y)

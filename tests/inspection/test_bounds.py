@@ -123,7 +123,9 @@ def test_both_ends_are_approached_where_the_learners_allow_it():
 def test_inputs_of_one_column_are_added_before_their_ends_are_taken():
     X, y = load_diabetes(return_X_y=True)
     X = X[:, [2, 3]]
-    model = make_pipeline(make_union(StandardScaler(), MinMaxScaler()), GBMAPRegressor(5, random_state=0))
+    model = make_pipeline(
+        make_union(StandardScaler(), MinMaxScaler()), GBMAPRegressor(5, l2_regularization=0, random_state=0)
+    )
     model.fit(X, y)
     ensemble, bounds = model[-1].ensemble_, coefficient_bounds(model)
     slopes = np.concatenate([1 / X.std(axis=0), 1 / np.ptp(X, axis=0)])
