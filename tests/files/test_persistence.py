@@ -705,6 +705,7 @@ FORGED_TABLES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 @pytest.mark.parametrize(("name", "member", "value"), FORGED_TABLES)
 def test_a_model_of_a_table_with_an_impossible_member_is_refused(tmp_path, name, member, value):
     content, arrays = stored_state(gbmap.load(HERE / "golden" / "format-1-table.gbmap"))

@@ -28,6 +28,7 @@ def check_held_out(drifter: Drifter, y: Array, X_cal: Any, y_cal: Array) -> None
     scores = watched.subject.ensemble.sum_outputs(np.vstack(phi))
     unit = neighbours.rounding or 1.0
     _, kind = np.unique(np.hstack([np.rint(scores / unit), np.vstack(labels)]), axis=0, return_inverse=True)
+    kind = kind.reshape(-1)  # a column in NumPy 2.0.0
     n, n_cal = len(y), len(y_cal)
     counts = np.bincount(kind[:n], minlength=kind.max() + 1)
     n_doubles, n_known = int((counts[kind[:n]] > 1).sum()), int((counts[kind[n:]] > 0).sum())
