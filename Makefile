@@ -8,7 +8,7 @@ SETTINGS := pyproject.toml src/gbmap/__init__.py
 ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
-.PHONY: demo test test-oldest test-newest lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
+.PHONY: demo test test-oldest test-newest test-torch lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
@@ -43,6 +43,10 @@ package: $(STAMPS)/package
 # Whether the tests notice small changes to the package: 25 minutes on two cores.
 mutants: $(STAMPS)/test
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+# Arrays of PyTorch, on a CUDA device too where there is one; apart from the rest, since PyTorch brings gigabytes.
+test-torch: $(STAMPS)/torch
+	.venv-torch/bin/pytest tests/test_other_arrays.py
 
 docs: $(STAMPS)/docs
 	$(BIN)/sphinx-build -W --keep-going docs build/docs
@@ -81,6 +85,13 @@ $(STAMPS)/package: | $(STAMPS)/python
 	$(BIN)/pip install --quiet "build>=1.2" "twine>=6.1"
 	touch $@
 
+# TORCH names the build of PyTorch to install: any will do, one for CUDA too.
+TORCH ?= torch==2.13.0
+$(STAMPS)/torch: $(SETTINGS) | $(STAMPS)/python
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/pip install --quiet --editable ".[device]" "$(TORCH)" array-api-strict pytest
+	touch $@
+
 $(STAMPS)/docs: $(SETTINGS) | $(STAMPS)/python
 	$(BIN)/pip install --quiet --editable ".[docs]"
 	touch $@
@@ -107,4 +118,4 @@ $(STAMPS)/bench-ivis: benchmarks/methods/requirements-ivis.txt | $(STAMPS)/pytho
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-bench-jax .venv-bench-ivis build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-newest .venv-bench-jax .venv-bench-ivis .venv-torch build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

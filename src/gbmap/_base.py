@@ -43,6 +43,27 @@ _FINE_FOR_FLOAT32 = 1e-30
 _IMPORTANCE_NUMBERS = 5_000_000
 
 
+class ScoresInMemory:
+    """What brings arrays of other libraries to scikit-learn's metrics, to stand before its mixins."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return how good predictions are: R2 of numbers, the accuracy of classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        here = (_foreign.in_memory(each) for each in (X, y, sample_weight))
+        score: float = super().score(*here)  # type: ignore[misc]
+        return score
+
+
 class BaseGBMAP(
     TransformerMixin,  # type: ignore[misc]
     CallbackSupportMixin,  # type: ignore[misc]

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from gbmap._core.arrays import to_numpy
+
 Array = NDArray[Any]
 
 # Probabilities beyond these would give log-odds that no later learner can take back.
@@ -28,9 +30,9 @@ def initial_score(init: Any, X: Any, n_outputs: int, classes: Array | None) -> A
     if init is None:
         return 0.0
     if not hasattr(init, "fit"):
-        score = np.asarray(init(X), dtype=np.float64)
+        score = _numbers(init(X))
     elif classes is None:
-        score = np.asarray(init.predict(X), dtype=np.float64)
+        score = _numbers(init.predict(X))
     else:
         score = _class_score(init, X, classes)
     score = score.reshape(len(score), -1)
@@ -54,7 +56,11 @@ def _class_score(init: Any, X: Any, classes: Array) -> Array:
 def class_score(classifier: Any, X: Any) -> Array:
     """Return the log-odds of the second of two classes, or of each of several against the rest."""
     if hasattr(classifier, "predict_proba"):
-        p = np.clip(np.asarray(classifier.predict_proba(X), dtype=np.float64), _CLIP, 1 - _CLIP)
+        p = np.clip(_numbers(classifier.predict_proba(X)), _CLIP, 1 - _CLIP)
         score: Array = np.log(p / (1 - p))
         return score[:, 1] if len(classifier.classes_) == 2 else score
-    return np.asarray(classifier.decision_function(X), dtype=np.float64)
+    return _numbers(classifier.decision_function(X))
+
+
+def _numbers(array: Any) -> Array:
+    return to_numpy(array).astype(np.float64)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from gbmap._core.arrays import is_foreign
+from gbmap._foreign import take
 from gbmap._refining import same_length
 from gbmap._sklearn import safe_indexing
 
@@ -116,7 +118,9 @@ def refined_losses(model: Any, n_components: int, X: Any, y: Any, weight: Array 
 def _fitted_to(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> Any:
     train, test = fold
     X_train, y_train, X_test, y_test = (
-        safe_indexing(each, rows) for rows in (train, test) for each in (X, y)
+        take(each, rows) if is_foreign(each) else safe_indexing(each, rows)
+        for rows in (train, test)
+        for each in (X, y)
     )
     w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
     with warnings.catch_warnings():

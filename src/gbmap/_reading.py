@@ -60,7 +60,9 @@ class Data:
 
     def contents(self) -> list[Any]:
         """Return arrays that tell these rows from others."""
-        return [self.X.digests()] if isinstance(self.X, DaskTable) else [self.X, self.y, self.weight]
+        if isinstance(self.X, DaskTable):
+            return [self.X.digests()]
+        return [_foreign.in_memory(self.X), _foreign.in_memory(self.y), self.weight]
 
     def release(self) -> None:
         """Let a cluster drop what the fit has taken over."""

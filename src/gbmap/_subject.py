@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from gbmap._base import BaseGBMAP
 from gbmap._columns import Columns, trace
 from gbmap._core.ensemble import Ensemble
+from gbmap._foreign import in_memory
 from gbmap._reading import frame_or
 from gbmap._rows import map_rows
 from gbmap._sklearn import BaseSearchCV, check_y
@@ -173,7 +174,8 @@ class Subject:
     def read_targets(self, y: Any, n_rows: int, name: str = "y") -> Array:
         """Return y as the model's targets, of shape (n, K): numbers, or -1 and +1 for classes."""
         model, n_outputs = self.model, self.ensemble.n_outputs
-        targets = model._read_targets(check_y(y, estimator=model, **model._y_rules), name, fitting=False)
+        y = check_y(in_memory(y), estimator=model, **model._y_rules)
+        targets = model._read_targets(y, name, fitting=False)
         if len(targets) != n_rows:
             raise ValueError(f"{name} must have as many rows as X, {n_rows}, got {len(targets)}.")
         if targets.shape[1] != n_outputs:
@@ -198,6 +200,8 @@ class Subject:
         return losses
 
     def _preprocessed(self, X: Any) -> Any:
+        """Return what the GBMAP is given, in memory: answers about models are NumPy's."""
+        X = in_memory(X)
         return X if self.preprocessing is None else self.preprocessing.transform(X)
 
     def moves(self, inputs: Array) -> Array:

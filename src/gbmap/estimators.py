@@ -15,7 +15,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from gbmap._base import BaseGBMAP
+from gbmap._base import BaseGBMAP, ScoresInMemory
 from gbmap._core import losses
 from gbmap._core.activation import softplus
 from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 _LARGEST = 1e150  # squares of larger numbers leave the range of float64
 
 
-class GBMAPRegressor(RegressorMixin, BaseGBMAP):  # type: ignore[misc]
+class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore[misc]
     """Gradient Boosting Mapping for regression: predictor and supervised embedding in one.
 
     f(x) = f_0(x) + sum_j f_j(x) with weak learners f_j(x) = a_j + b_j g(w_j . x + c_j), b_j = -1 or
@@ -284,7 +284,7 @@ def _gives_probabilities(model: GBMAPClassifier) -> bool:
     return model._make_loss().log_odds_per_score is not None
 
 
-class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
+class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
     """Gradient Boosting Mapping for two or more classes: classifier and supervised embedding in one.
 
     For two classes f is the score of the second one, with the log-odds as its meaning under the
@@ -627,7 +627,7 @@ class GBMAPClassifier(ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
 def _distinct(y: Any) -> Array:
     """Return the distinct labels of an array of numbers, in memory, the quick way if there are two."""
     xp = namespace(y)
-    ends = xp.stack([xp.min(y), xp.max(y)])
+    ends = xp.stack([xp.all(y), xp.any(y)] if xp.isdtype(y.dtype, "bool") else [xp.min(y), xp.max(y)])
     if bool(xp.all((y == ends[0]) | (y == ends[1]))):
         return np.unique(to_numpy(ends))
     return to_numpy(xp.unique_values(y))

@@ -21,8 +21,9 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from gbmap._base import BaseGBMAP, _seed
+from gbmap._base import BaseGBMAP, ScoresInMemory, _seed
 from gbmap._core.refinement import is_left_open
+from gbmap._foreign import in_memory
 from gbmap._racing import FINALISTS, Cut, Folds, race, refined_losses
 from gbmap._refining import best_step, same_length
 from gbmap._refitting import whole_or_undone
@@ -116,6 +117,7 @@ class BaseGBMAPCV(
         self._validate_params()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
         X, y, groups = indexable(X, y, groups)
         if num_samples(X) < 3:  # a fold is held out, and a fit takes two
             raise ValueError(f"X must have at least 3 rows for folds, got n_samples={num_samples(X)}.")
@@ -325,7 +327,7 @@ class BaseGBMAPCV(
         return tags
 
 
-class GBMAPRegressorCV(RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
+class GBMAPRegressorCV(ScoresInMemory, RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
     """`GBMAPRegressor` with the number of learners, beta and the ridge chosen by cross-validation.
 
     One fit for each fold and pair of beta and ridge tells the losses of all numbers of learners, since the
@@ -402,7 +404,7 @@ def _has_probabilities(search: GBMAPClassifierCV) -> bool:
     return hasattr(template, "predict_proba")
 
 
-class GBMAPClassifierCV(ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
+class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
     """`GBMAPClassifier` with the number of learners, beta and the ridge chosen by cross-validation.
 
     Pairs of beta and ridge race along the path of learners, as in `GBMAPRegressorCV`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
@@ -65,10 +67,29 @@ def native(array: Any, name: str) -> Any:
 
 
 def product(first: Any, second: Any) -> Any:
-    """Return a matrix product in the full precision of its type, which JAX does not take by itself."""
+    """Return a matrix product in the full precision of its type.
+
+    JAX does not take it by itself, and PyTorch not where the user has chosen less.
+    """
     if library_of(first) in JAX:
         return namespace(first).matmul(first, second, precision="highest")
+    if library_of(first) == "torch":
+        with full_precision():
+            return first @ second
     return first @ second
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Let PyTorch multiply matrices of float32 in float32, whatever the user has chosen."""
+    import torch
+
+    chosen = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(chosen)
 
 
 def product_by_rows(rows: Any, matrix: Any) -> Any:
@@ -97,14 +118,19 @@ def beside(array: Array, other: Any, dtype: Any = None) -> Any:
     """Return a NumPy array as one of another's library, on its device, and of its type unless told."""
     if not is_foreign(other):
         return array.astype(other.dtype if dtype is None else dtype, copy=False)
-    xp = namespace(other)
-    return xp.asarray(array, dtype=other.dtype if dtype is None else dtype, device=other.device)
+    array = np.require(array, requirements=["C", "W"])  # PyTorch takes no other
+    dtype = other.dtype if dtype is None else dtype
+    return namespace(other).asarray(array, dtype=dtype, device=other.device)
 
 
 def wide(array: Any) -> Any:
     """Return float64 of an array's library, or float32 if it has no other, as JAX by default."""
     if not is_foreign(array):
         return np.float64
+    if library_of(array) in JAX:
+        import jax
+
+        return jax.numpy.result_type(float)
     return _wide(namespace(array))
 
 
@@ -125,5 +151,5 @@ def to_numpy(array: Any) -> Array:
     if hasattr(array, "get"):  # CuPy's way off the device
         return np.asarray(array.get())
     if hasattr(array, "detach"):  # PyTorch's
-        return np.asarray(array.detach().cpu())
-    return np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array)
+        return np.asarray(array.numpy(force=True))
+    return np.asarray(array) if library_of(array) in JAX else np.from_dlpack(array)

@@ -79,17 +79,6 @@ def lent(X: Any, targets: Any, objective: Objective) -> tuple[Any, Any]:
         return X, targets
 
 
-def _program(objective: Objective, theta: Array, X: Any) -> tuple[Any, Any]:
-    """Return `objective.block_sums` and its first argument for blocks of X.
-
-    JAX makes one program of it, which takes an array from memory in less time than JAX brings one beside X.
-    """
-    if library_of(X) not in JAX:
-        return objective.block_sums, beside(theta, X)
-    loss, settings = type(objective.loss), tuple(sorted(vars(objective.loss).items()))
-    return _compiled_by_jax(loss, settings, objective.activation), theta.astype(X.dtype)
-
-
 @lru_cache
 def _compiled_by_jax(loss: type[Loss], settings: tuple[tuple[str, Any], ...], activation: Activation) -> Any:
     """Return a program that later fits use again, whatever their ridge, which it knows nothing of."""
@@ -116,6 +105,7 @@ class DeviceRows:
         self._xp = namespace(X)
         self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
         self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
+        self._program_of: tuple[Objective, Any] | None = None
         self._standard: Any = None
         self.complete = True
 
@@ -174,9 +164,27 @@ class DeviceRows:
         return sums
 
     def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
-        block_sums, there = _program(objective, theta, self.X)
+        # JAX takes an array from memory in less time than it brings one beside X.
+        there = theta.astype(self.X.dtype) if library_of(self.X) in JAX else beside(theta, self.X)
+        block_sums = self._program(objective)
         parts = [block_sums(there, float(sign), *chunk) for chunk in self._chunks(output)]
         return to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
+
+    def _program(self, objective: Objective) -> Any:
+        """Return `objective.block_sums`, of which JAX makes one program.
+
+        A loss of one's own may hold anything, and change from fit to fit: its program is that of these rows.
+        """
+        if library_of(self.X) not in JAX:
+            return objective.block_sums
+        loss = objective.loss
+        if type(loss).__module__ == Loss.__module__:
+            return _compiled_by_jax(type(loss), tuple(sorted(vars(loss).items())), objective.activation)
+        if self._program_of is None or self._program_of[0] is not objective:
+            import jax
+
+            self._program_of = objective, jax.jit(lambda *args: objective.block_sums(*args))
+        return self._program_of[1]
 
     def joint_value_and_gradient(
         self, objective: Objective, output: int, vector: Array, signs: Array

@@ -5,8 +5,6 @@ For PyTorch tensors. Needs Triton, which comes with PyTorch's builds for CUDA.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +14,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 from gbmap._core.activation import Softplus
+from gbmap._core.arrays import full_precision
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
 
@@ -106,13 +105,13 @@ class Pass:
         if len(v) == 1:
             torch.mv(self._X, v[0], out=self._z[0])
         else:
-            with _full_precision():
+            with full_precision():
                 torch.mm(v, self._X.T, out=self._z)
 
     def _pulled_back(self) -> Any:
         if len(self._z) == 1:
             return torch.mv(self._X.T, self._z[0])[None]
-        with _full_precision():
+        with full_precision():
             return torch.mm(self._z, self._X)
 
 
@@ -120,17 +119,6 @@ class Pass:
 def _stream_aside(device: Any) -> Any:
     """Return the stream of a device for recording: each has memory of its own for products."""
     return torch.cuda.Stream(device)
-
-
-@contextmanager
-def _full_precision() -> Iterator[None]:
-    """Multiply matrices in float32 even if the user has chosen less."""
-    chosen = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(chosen)
 
 
 @triton.jit

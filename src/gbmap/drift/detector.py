@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._base import _seed
+from gbmap._foreign import in_memory
 from gbmap._refitting import whole_or_undone
 from gbmap._sklearn import HasMethods, Interval, StrOptions, fit_context, num_samples, safe_indexing
 from gbmap.drift._calibration import Calibration, Measures
@@ -315,7 +316,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             return X
         return validate_data(
             self,
-            X,
+            in_memory(X),
             reset=reset,
             accept_sparse="csr",
             dtype=None,
@@ -492,6 +493,6 @@ def _read_y(y: Any, X: Any, name: str) -> Array:
     """Return y as an array, of as many rows as X."""
     if y is None:
         raise ValueError(f"DriftDetector requires y to be passed, but the target {name} is None.")
-    values: Array = check_array(y, ensure_2d=False, dtype=None, input_name=name)
+    values: Array = check_array(in_memory(y), ensure_2d=False, dtype=None, input_name=name)
     check_consistent_length(X, values)
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values

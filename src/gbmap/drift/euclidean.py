@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._base import _seed
+from gbmap._foreign import in_memory
 from gbmap._refitting import whole_or_undone
 from gbmap._sklearn import Interval, fit_context
 
@@ -101,7 +102,7 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         -------
         self : EuclideanDetector
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validate_data(self, in_memory(X), dtype=np.float64, ensure_min_samples=2)
         most = len(X) - -(-len(X) // self.cv) if len(X) >= self.cv else 0
         if most < self.n_neighbors:
             raise ValueError(
@@ -140,7 +141,7 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         indicator : array of shape (n,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, in_memory(X), reset=False, dtype=np.float64)
         return self._far(self._neighbours, self._scaler.transform(X))
 
     def score_samples(self, X: Any) -> Array:

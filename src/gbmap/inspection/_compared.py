@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._foreign import in_memory
 from gbmap._initial import class_score
 from gbmap._sklearn import num_samples
 
@@ -53,7 +54,7 @@ def predictions(model: Any, X: Any, name: str) -> Array:
         given = class_score(model, X) if hasattr(model, "classes_") else model.predict(X)
     else:
         given = model(X) if callable(model) else model
-    given, n = np.asarray(given), num_samples(X)
+    given, n = np.asarray(in_memory(given)), num_samples(X)
     if given.ndim not in (1, 2) or len(given) != n:
         raise ValueError(
             f"{name} must give one prediction, or one for each output, for each of the {n} rows of X, got an "

@@ -12,6 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._columns import Columns
+from gbmap._foreign import in_memory
 from gbmap._subject import Subject, dense
 from gbmap.inspection._inputs import categories, is_missing
 from gbmap.inspection._nearest import Problem
@@ -69,6 +70,7 @@ def _as_table(x: Any) -> Any:
         return x
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # one row of a pandas frame
         return x.to_frame().T.infer_objects()
+    x = in_memory(x)
     table = np.atleast_2d(x.toarray() if scipy.sparse.issparse(x) else np.asarray(x))
     if table.dtype.kind in "OUS":
         return np.atleast_2d(np.asarray(x, dtype=object))  # NumPy would turn numbers beside text into text

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
+from gbmap._foreign import in_memory
 from gbmap._shown import Result, Shown, by_feature, cell, extent
 from gbmap._subject import Subject, dense
 from gbmap.inspection._results import need, one_row, rows_frame, squeeze
@@ -204,7 +205,7 @@ def _as_rows(baseline: Any, X: Any) -> Any:
         return baseline
     if scipy.sparse.issparse(baseline):
         return baseline.reshape(-1, baseline.shape[-1])
-    rows = np.atleast_2d(np.asarray(baseline))
+    rows = np.atleast_2d(np.asarray(in_memory(baseline)))
     if not hasattr(X, "columns"):
         return rows
     if hasattr(baseline, "to_frame") and hasattr(baseline, "index"):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
+from gbmap._foreign import in_memory
 from gbmap._shown import Result, Shown, counted, percent
 from gbmap._sklearn import safe_indexing
 from gbmap._subject import Subject
@@ -215,6 +216,7 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     k = subject.output_index(output)
     if not isinstance(max_regions, Integral) or max_regions < 1:
         raise ValueError(f"max_regions must be an integer of at least 1, got {max_regions!r}.")
+    X = in_memory(X)
     inputs = subject.read(X)
     targets = None if y is None else subject.read_targets(y, inputs.shape[0])
     n_outputs = subject.ensemble.n_outputs

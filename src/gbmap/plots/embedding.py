@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.points import scatter
+from gbmap._foreign import in_memory
 from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, coordinate_index
 from gbmap.plots._asked import check_count, sampled_rows
@@ -114,7 +115,7 @@ class EmbeddingDisplay:
         -------
         display : EmbeddingDisplay
         """
-        subject = Subject.of(model)
+        subject, X, y, color = Subject.of(model), in_memory(X), in_memory(y), in_memory(color)
         n_rows = num_samples(X)
         rows = sampled_rows(n_rows, check_count("max_rows", max_rows), random_state)
         values, label = color_of(subject, model, X, y, color, output, rows)

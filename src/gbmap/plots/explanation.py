@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, fit_text
+from gbmap._foreign import in_memory
 from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject
 from gbmap.inspection import attributions, explain
@@ -116,7 +117,7 @@ class ExplanationDisplay:
         """
         if kind not in ("attributions", "coefficients"):
             raise ValueError(f'kind must be "attributions" or "coefficients", got {kind!r}.')
-        subject = Subject.of(model)
+        subject, X = Subject.of(model), in_memory(X)
         what = output_label(subject, subject.output_index(output))
         asked = take_row(X, row, "row")
         found: Any

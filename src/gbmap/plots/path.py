@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
+from gbmap._foreign import in_memory
 from gbmap._sklearn import num_samples, safe_indexing
 from gbmap._subject import Subject, dense
 from gbmap.distances import embedding_distances, path_distances
@@ -113,7 +114,7 @@ class PathDisplay:
         display : PathDisplay
         """
         n_pieces = check_count("n_pieces", n_pieces)
-        pair = _two_rows(X, rows)
+        pair = _two_rows(in_memory(X), rows)
         subject = Subject.of(model)
         k = subject.output_index(output)
         learners = subject.ensemble[k :: subject.ensemble.n_outputs]
