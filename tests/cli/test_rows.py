@@ -13,7 +13,7 @@ from gbmap.tables import Table
 
 def table(ended):
     assert ended.code == 0, ended.err
-    return pd.read_csv(io.StringIO(ended.out), float_precision="round_trip")
+    return pd.read_csv(io.StringIO(ended.out), engine="pyarrow")
 
 
 @pytest.fixture

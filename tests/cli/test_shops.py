@@ -31,7 +31,7 @@ def rows(ask):
     """Return a function that gives the table which a command writes."""
 
     def rows(command, *options, **others):
-        found = pd.read_csv(io.StringIO(ask(command, *options, **others).out), float_precision="round_trip")
+        found = pd.read_csv(io.StringIO(ask(command, *options, **others).out), engine="pyarrow")
         numbers = found.select_dtypes("number")
         assert np.isfinite(numbers.to_numpy()).all()
         return found
