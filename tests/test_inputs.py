@@ -599,12 +599,11 @@ def test_repeated_sparse_entries_add_up(form):
     counts[:, 0] += 1  # ones, as often as the term occurs: constant to whoever does not add them up
     y = counts[:, 0] - np.maximum(counts[:, 1] - counts[:, 2], 0)
     matrix, X = repeated(counts, form), counts.astype(float)
+    canonical = scipy.sparse.csr_array(X)
     assert not matrix.has_canonical_format
     before = [array.copy() for array in (matrix.data, matrix.indices, matrix.indptr)]
-    sparse, dense = (
-        make(GBMAPRegressor).fit(rows, y, X_val=rows, y_val=y) for rows in (matrix, scipy.sparse.csr_array(X))
-    )
-    assert_array_equal(sparse.predict(matrix), dense.predict(X))
+    sparse, dense = (make(GBMAPRegressor).fit(rows, y, X_val=rows, y_val=y) for rows in (matrix, canonical))
+    assert_array_equal(sparse.predict(matrix), dense.predict(canonical))
     assert_array_equal(sparse.validation_loss_curve_, dense.validation_loss_curve_)
     assert_array_equal(sparse.mean_, dense.mean_)
     assert_allclose(sparse.transform(matrix), dense.transform(X), rtol=1e-12)
@@ -652,8 +651,7 @@ def test_frames_in(cls, dtype, library, data):
     table = frame(library, X, ["height", "width", "mass"])
     model = make(cls).fit(table, y)
     assert_array_equal(model.feature_names_in_, ["height", "width", "mass"])
-    prefix = cls.__name__.lower()
-    assert_array_equal(model.get_feature_names_out(), [f"{prefix}{j}" for j in range(3)])
+    assert_array_equal(model.get_feature_names_out(), ["f1", "f2", "f3"])
     assert model.transform(table).dtype == dtype
     expected = make(cls).fit(X, y)
     assert_allclose(outputs(model, table), outputs(expected, X), rtol=1e-6, atol=1e-6)
