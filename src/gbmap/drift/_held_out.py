@@ -42,5 +42,5 @@ def check_held_out(drifter: Drifter, y: Array, X_cal: Any, y_cal: Array) -> None
     warnings.warn(
         f"{n_known} of the {n_cal} rows of X_cal are in X with their labels, more than rows set aside at "
         "random would be; rows that the model was trained on make the threshold too low.",
-        stacklevel=4,
+        stacklevel=5,
     )
