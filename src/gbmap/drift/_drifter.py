@@ -22,7 +22,7 @@ from gbmap.inspection._results import squeeze
 
 Array = NDArray[Any]
 
-_ROWS_AT_A_TIME = 1 << 16  # scored together: bounds the memory for any number of rows
+_ROWS_AT_A_TIME = 1 << 15  # scored together: bounds the memory for any number of rows
 _PROBED_ROWS = 8  # whose scores tell whether the model is still the same
 _SAME = 1e-6  # the part of their spread by which scores of the same model may differ
 _WORK_NUMBERS = 1 << 18  # explained together: a dozen arrays of them stay small
