@@ -104,7 +104,7 @@ FITS = {
     "hinge": (GBMAPClassifier(2, loss="hinge", random_state=0), LABELS > 0),
     "weighted": (GBMAPClassifier(2, class_weight="balanced", random_state=0), LABELS),
     "no weight": (GBMAPClassifier(1, class_weight={0: 0, 1: 1, 2: 1}, random_state=0), LABELS),
-    "refined": (GBMAPRegressor(2, refine=3, refine_starts=2, random_state=0), y),
+    "refined": (GBMAPRegressor(2, refine=100, refine_starts=2, random_state=0), y),
 }
 
 
@@ -278,7 +278,7 @@ def test_targets_of_any_spread_are_fitted(convert, unit):
 def test_float32_turns_wide_where_it_cannot_hold_the_numbers(convert):
     rows, target = convert((X * [1, 1, 1e-37, 1]).astype(np.float32)), convert(y * 1e20)
     settings = {"n_components": 1, "standardize": False, "l2_regularization": 0.0, "random_state": 0}
-    if wide(rows) == rows.dtype:
+    if wide(rows) == rows.dtype and not has_cuda:  # where they are lent to PyTorch, which has float64
         with pytest.raises(ValueError, match="switch on its 64-bit mode"):
             GBMAPRegressor(**settings).fit(rows, target)
         return
