@@ -476,6 +476,7 @@ def test_frames_have_a_row_for_each_output_feature_coordinate_and_region():
     assert features.index.tolist() == ["x0", "x1", "x2"]
     assert_array_equal(features["b"], assessment.contributions[:, 1])
     coordinates, of_regions = assessment.to_frame("coordinates"), assessment.to_frame("regions")
+    assert (coordinates.index.name, of_regions.index.name) == ("coordinate", "region")
     assert coordinates["output"].tolist() == ["a", "b", "c"] * 3
     assert_array_equal(coordinates["shift"], assessment.coordinates.shifts)
     assert_array_equal(of_regions["contribution"], assessment.regions.contributions)

@@ -173,7 +173,7 @@ def test_numbers_equal_up_to_rounding_become_the_lowest_of_them():
     leveled = level_ties(values, 1e-8)
     np.testing.assert_array_equal(leveled, [3.0 - 1e-9, 1.0, 2.0, 1.0, 3.0 - 1e-9, 7.0])
     np.testing.assert_array_equal(level_ties(values, 0.0), values)
-    np.testing.assert_array_equal(level_ties(np.arange(6) / 2, 1.0), [0, 0, 1, 1, 2, 2])  # one long chain
+    np.testing.assert_array_equal(level_ties(np.arange(6) / 4, 0.5), [0, 0, 0.5, 0.5, 1, 1])  # one long chain
 
 
 def test_the_baseline_tells_rows_the_same_alone_and_among_others():

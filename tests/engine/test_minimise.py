@@ -38,6 +38,14 @@ def test_a_line_search_that_fails_is_no_convergence():
     assert found.n_evaluations < 100
 
 
+@pytest.mark.parametrize(("ftol", "converged"), [(0.15, True), (0.05, False)])
+def test_a_solve_has_converged_where_all_there_is_to_gain_is_little_by_its_tolerance(ftol, converged):
+    # No line search leaves the start, where the value is 40, all of which Newton's step would gain.
+    found = solve(lambda x: (bowl(x)[0], -bowl(x)[1]), [3.0, -4.0], [2.0, 2.0], ftol=ftol)
+    assert found.value == 40
+    assert found.converged == converged  # 40 against ten times ftol times 40
+
+
 def test_running_out_of_evaluations_is_no_convergence():
     # A Hessian so wrong that no line search is back within the evaluations that an iteration has.
     found = solve(lambda x: (float(x[0] ** 4), 4 * x**3), [1.0], [1e-12], max_iter=1)

@@ -38,7 +38,7 @@ TESTS = [
     "test_scikit_learn.py",
 ]
 MOST_SURVIVORS = 0.05
-BUDGET = 60.0  # seconds of tests for one change
+SHARE = 0.08  # of the time that all tests take, for those of one change
 MEMORY = 8 << 30  # bytes of address space
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
 
@@ -134,22 +134,26 @@ def _tests_of(change: Change, recording: Recording) -> list[str]:
     touching = recording.tests_of(PACKAGE / change.path, change.lines)
     for test in touching:
         by_file[_file(test)].append(seconds[test])
-    words = [part.strip("_") for part in Path(change.path).with_suffix("").parts]
+    area = next(area for area in AREAS if change.path.startswith(tuple(area.split())))
+    words = {
+        part.strip("_") for name in (*area.split(), change.path) for part in Path(name).with_suffix("").parts
+    }
     rank = {
         file: (-sum(word in file for word in words), sum(each) / len(each)) for file, each in by_file.items()
     }
     near = [test for test in seconds if _file(test) in rank]
     near.sort(key=lambda test: (test not in touching, rank[_file(test)], seconds[test]))
     # No file takes all of the time: after a quarter of it the others have their turn.
+    budget = SHARE * sum(seconds.values())
     rounds, spent = {}, defaultdict(float)
     for test in near:
         spent[_file(test)] += seconds[test]
-        rounds[test] = spent[_file(test)] // (BUDGET / 4)
-    chosen, left = [], BUDGET
+        rounds[test] = spent[_file(test)] // (budget / 4)
+    chosen = []
     for test in sorted(near, key=rounds.__getitem__):
-        if seconds[test] <= left:
+        if seconds[test] <= budget:
             chosen.append(test)
-            left -= seconds[test]
+            budget -= seconds[test]
     return chosen
 
 
