@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.callback import ScoringMonitor
+from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate, train_test_split
@@ -28,7 +29,10 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._problem import Problem
+from gbmap._rows.memory import MemoryRows
 from gbmap.losses import Loss
 
 
@@ -465,6 +469,43 @@ def test_an_interrupted_refit_with_learners_is_the_new_fit():
     assert_same_model(model.set_callbacks(), regressor(n_components=2).fit(X[:60, :2], y[:60] + 100))
     assert model.validation_loss_curve_ is None
     assert (model.n_features_in_, len(model.scale_)) == (2, 2)
+
+
+def test_an_interrupt_while_a_refit_is_summed_up_leaves_it_whole(monkeypatch, tmp_path):
+    X, y = problem()
+    model, (rows, target) = regressor().fit(X, y), (X[:60, :2], y[:60])
+    summed_up = MemoryRows.mean_absolute_attribution
+
+    def press(*args):
+        monkeypatch.setattr(MemoryRows, "mean_absolute_attribution", summed_up)
+        interrupt()
+
+    monkeypatch.setattr(MemoryRows, "mean_absolute_attribution", press)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows, target)
+    expected = regressor().fit(rows, target)
+    assert_same_model(model, expected)
+    assert_array_equal(model.feature_importances_, expected.feature_importances_)
+    gbmap.save(model, tmp_path / "model.gbmap")
+
+
+def test_an_interrupt_between_a_learner_and_its_record_leaves_neither(monkeypatch):
+    X, y = problem()
+    model = regressor().fit(X, y)
+    before = copy.deepcopy(model)
+    monkeypatch.setattr(Problem, "record", lambda *_: interrupt())
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:60, :2], y[:60])
+    assert vars(model).keys() == vars(before).keys()
+    assert_same_model(model, before)
+
+
+def test_a_warning_about_solves_that_are_stuck_does_not_ask_for_iterations():
+    X, y = problem()
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        regressor(max_iter=2, tol=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="is stuck there: lower beta"):
+        regressor(beta=1e5, max_iter=100_000).fit(*load_diabetes(return_X_y=True))
 
 
 INTERRUPTED = """

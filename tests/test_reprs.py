@@ -136,6 +136,7 @@ def test_what_matters_most_comes_first(results):
 def test_texts_of_nothing_are_texts_too():
     model = GBMAPRegressor(1, random_state=0).fit(np.arange(20.0)[:, None], np.arange(20.0))
     assert repr(explain(model, np.zeros((1, 1)))).startswith("Explanation: 1 row, 1 feature, ")
+    assert repr(interactions(model, np.zeros((1, 1)))) == "Interactions: 0 pairs of 1 feature"
     assert "<table>" not in Nothing()._repr_html_()
     assert repr(Nothing()) == "Nothing: -"
 

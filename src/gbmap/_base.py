@@ -168,23 +168,28 @@ class BaseGBMAP(
         progress: Learned | None = None
         with undone_on_failure(self, unless=lambda: self._has_more_learners(progress)), one_fit():
             boosted, ensemble = self.__dict__.pop("_boosted", None), self.__dict__.pop("ensemble_", None)
+            self.__dict__.pop("feature_importances_", None)  # the last that a fit sets
             if resumes:
                 progress = (ensemble, self.history_) if boosted is None else boosted
             else:
                 self._seed = _seed(self.random_state)
             self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, progress)
-        unfinished = sum(not record.converged for record in self.history_)
+        unfinished = [record for record in self.history_ if not record.converged]
         if unfinished:
+            ran_out = any(record.n_iter >= self.max_iter for record in unfinished)
+            way_out = "raise max_iter" if ran_out else "the solver is stuck there: lower beta"
             warnings.warn(
-                f"{unfinished} of {self.n_components_} stages ended before they converged, within "
-                f"max_iter={self.max_iter} iterations; raise max_iter, or tol if the loss is low enough.",
+                f"{len(unfinished)} of {self.n_components_} stages ended before they converged, within "
+                f"max_iter={self.max_iter} iterations; {way_out}, or raise tol if the loss is low enough.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
 
     def _has_more_learners(self, progress: Learned | None) -> bool:
-        return hasattr(self, "ensemble_") and (progress is None or len(self.ensemble_) > len(progress[0]))
+        """Return whether there are learners beyond those of an earlier fit, with all that belongs to them."""
+        is_whole = hasattr(self, "ensemble_") and hasattr(self, "feature_importances_")
+        return is_whole and (progress is None or len(self.ensemble_) > len(progress[0]))
 
     def _fit(self, given: Given, to_watch: Given, checkpoint: Any, progress: Learned | None) -> None:
         """Validate, and fit, from where an earlier fit ended if it made progress."""
@@ -234,14 +239,13 @@ class BaseGBMAP(
         self.n_refinements_, self.refinement_curves_ = np.zeros(problem.rows.n_outputs, dtype=int), None
         stages = problem.boost(ensemble, self.n_components, self._seed)
         try:
-            self.history_ = list(history)
+            self.history_ = history
             if progress is not None:
                 self.ensemble_ = ensemble
             is_over = file is not None and file.is_over
             n_stages = 0 if is_over else self.n_components - ensemble.n_stages
             for stage in self._announced(stages, n_stages, data, problem.rows):
-                self.ensemble_ = stage.ensemble
-                self.history_.append(problem.record(stage))
+                self._store(stage.ensemble, [*self.history_, problem.record(stage)])
                 if self._trimmed_curve is not None:
                     self._trimmed_curve.append(problem.trimmed_loss())
                 if self.verbose:
@@ -261,15 +265,19 @@ class BaseGBMAP(
                 problem.restore(origin)
                 self._keep_refined(found, problem)
         finally:
-            if hasattr(self, "ensemble_") and len(self.history_) > 1:
-                self._summarise(problem.rows)
+            if hasattr(self, "ensemble_"):
+                self._summarise_in_spite_of_interrupts(problem.rows)
+
+    def _store(self, ensemble: Ensemble, history: list[StageRecord]) -> None:
+        """Set both at once: an interrupt between the two would leave what no fit gives."""
+        self.__dict__.update(ensemble_=ensemble, history_=history)
 
     def _keep_refined(self, found: Refined, problem: Problem) -> None:
         """Store refined learners, and those of boosting, from which a warm start goes on."""
         self.n_refinements_, self.refinement_curves_ = found.n_steps, found.curves
         if found.n_steps.any():
             self._boosted = self.ensemble_, self.history_
-            self.ensemble_, self.history_ = found.ensemble, problem.replay(found.ensemble, self.history_)
+            self._store(found.ensemble, problem.replay(found.ensemble, self.history_))
 
     def _announced(
         self, stages: Iterator[Stage], n_stages: int, data: Data, rows: AnyRows
@@ -291,8 +299,7 @@ class BaseGBMAP(
     def _fitted_so_far(self, rows: AnyRows) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
         self._summarise(rows)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        return fitted | {"history_": list(self.history_)}
+        return {name: value for name, value in vars(self).items() if name.endswith("_")}
 
     def _is_past_best(self) -> bool:
         curve = [record.validation_loss for record in self.history_]
@@ -300,22 +307,32 @@ class BaseGBMAP(
 
     def _keep_best_prefix(self) -> None:
         best = max(1, int(np.argmin([record.validation_loss for record in self.history_])))
-        self.ensemble_ = self.ensemble_[: best * self.ensemble_.n_outputs]
-        del self.history_[best + 1 :]
+        self._store(self.ensemble_[: best * self.ensemble_.n_outputs], self.history_[: best + 1])
+
+    def _summarise_in_spite_of_interrupts(self, rows: AnyRows) -> None:
+        """Summarise; an interrupt meanwhile waits until that is done."""
+        interrupt = None
+        while True:
+            try:
+                self._summarise(rows)
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _summarise(self, rows: AnyRows) -> None:
-        """Set the fitted attributes that follow from the ensemble and the history."""
-        self.n_components_ = min(self.ensemble_.n_stages, len(self.history_) - 1)
-        # They differ by one if an interrupt came between the two.
-        self.ensemble_ = self.ensemble_[: self.n_components_ * self.ensemble_.n_outputs]
-        del self.history_[self.n_components_ + 1 :]
-        self.n_iter_ = max(record.n_iter for record in self.history_)
-        self.loss_curve_ = np.array([record.loss for record in self.history_])
+        """Set the fitted attributes that follow from the ensemble and the history, all at once."""
         watched = np.array([record.validation_loss for record in self.history_])
-        self.validation_loss_curve_ = None if np.isnan(watched).any() else watched
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
         added = rows.mean_absolute_attribution(self.ensemble_, self.mean_, n_rows)
-        self.feature_importances_ = (added / self._target_deviation).mean(axis=1)
+        self.__dict__.update(
+            n_components_=self.ensemble_.n_stages,
+            n_iter_=max(record.n_iter for record in self.history_),
+            loss_curve_=np.array([record.loss for record in self.history_]),
+            validation_loss_curve_=None if np.isnan(watched).any() else watched,
+            feature_importances_=(added / self._target_deviation).mean(axis=1),
+        )
 
     def transform(self, X: Any) -> Any:
         """Return the embedding phi(X), the outputs of the learners.

@@ -107,7 +107,7 @@ def refined_losses(model: Any, n_components: int, X: Any, y: Any, weight: Array 
     """Return the held-out losses as the first learners of a fold's model are refined."""
     kept = min(n_components, model.n_components_)
     model.ensemble_ = model.ensemble_[: kept * model.ensemble_.n_outputs]
-    del model.history_[kept + 1 :]
+    model.history_ = model.history_[: kept + 1]
     model.set_params(n_components=kept, refine=True, refine_starts=1, warm_start=True)
     model.set_callbacks()
     curves: Array = _fitted_to(model, X, y, weight, fold).refinement_curves_

@@ -311,7 +311,7 @@ def test_numbers_keep_their_last_bit():
 @pytest.mark.parametrize("database", ["sqlite", "duckdb"])
 def test_more_columns_and_learners_than_an_expression_may_be_deep(database):
     wide = numbers(20, 1100)
-    model = GBMAPRegressor(1, max_iter=2, tol=0.1, random_state=0).fit(wide, target(wide))
+    model = GBMAPRegressor(1, tol=0.1, random_state=0).fit(wide, target(wide))
     rows = wide.head(2)
     assert_allclose(scored(model, rows, database, "portable")["prediction"], model.predict(rows), rtol=1e-9)
     model = GBMAPRegressor(1, activation="identity", random_state=0).fit(numbers(), target(numbers()))

@@ -56,7 +56,8 @@ class Interactions(Result):
 
     def _shown(self) -> Shown:
         i, j = np.triu_indices(len(self.feature_names), 1)
-        strength = self.mean_absolute[i, j].reshape(len(i), -1).mean(axis=1)
+        of_pairs = self.mean_absolute[i, j]
+        strength = of_pairs if of_pairs.ndim == 1 else of_pairs.mean(axis=1)
         names = np.asarray(self.feature_names, dtype=object)
         table = largest_first(strength, first=names[i], second=names[j], mean_size=strength)
         return Shown(f"{counted(len(i), 'pair')} of {counted(len(names), 'feature')}", table)
