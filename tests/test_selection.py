@@ -355,3 +355,12 @@ def test_an_unfitted_search_has_no_results():
     search = GBMAPRegressorCV()
     for name in ("ensemble_", "n_features_in_", "feature_importances_"):
         assert not hasattr(search, name)
+
+
+@pytest.mark.parametrize("rare", [0, 2])
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_a_class_of_one_row_is_named(rare):
+    labels = np.ones(200, dtype=int) if rare == 0 else np.arange(200) % 2
+    labels[7] = rare
+    with pytest.raises(ValueError, match=rf"got none of \[{rare}\]; leave out classes with few rows"):
+        GBMAPClassifierCV(2, cv=3, random_state=0).fit(X, labels)

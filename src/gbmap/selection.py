@@ -196,6 +196,8 @@ class BaseGBMAPCV(
         if isinstance(self.cv, Integral):  # rows may come sorted
             splitter = type(splitter)(self.cv, shuffle=True, random_state=seed)
         cuts = list(splitter.split(X, y, **routed))
+        if self._kind is GBMAPClassifier:
+            _check_classes(y, cuts)
         if weight is not None:
             cuts = [(train, test) for train, test in cuts if weight[test].any()]
             if not cuts:
@@ -487,6 +489,18 @@ class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: 
         p : array of shape (n_samples, n_classes)
         """
         return self._fitted().predict_proba(X)
+
+
+def _check_classes(y: Any, cuts: list[Cut]) -> None:
+    """Refuse folds in which a class is held out that is nowhere to learn."""
+    labels = np.asarray(y)
+    for train, test in cuts:
+        unknown = np.setdiff1d(labels[test], labels[train])
+        if len(unknown):
+            raise ValueError(
+                f"cv must leave rows of every class to learn in each fold, got none of {unknown.tolist()}; "
+                "leave out classes with few rows, or pass another cv."
+            )
 
 
 def _processes(n_jobs: int | None, work: int) -> int:
