@@ -121,6 +121,11 @@ def test_a_fold_whose_learners_no_longer_help_ends_early():
     assert search.n_components_ < 10
 
 
+@pytest.mark.parametrize(("n_vain", "ends"), [(9, False), (10, True)])
+def test_ten_learners_in_a_row_that_have_not_helped_end_a_fold(n_vain, ends):
+    assert _racing._is_past_best([3.0, 1.0, *[2.0] * n_vain]) == ends
+
+
 def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_at_once(monkeypatch):
     monkeypatch.setattr(_racing, "_PATIENCE", 100)  # or a pair could end because its learners no longer help
     data, target = make_friedman1(300, random_state=0)
