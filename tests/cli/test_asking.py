@@ -22,6 +22,13 @@ def test_a_model_is_scored_beside_what_was_known_at_the_fit(run, folder):
     assert "held out of the fit" in text
 
 
+def test_a_score_of_one_row_says_one_row(run, folder, tmp_path):
+    pd.read_csv(folder / "more.csv").head(1).to_csv(tmp_path / "one.csv", index=False)
+    assert (
+        "Scores on 1 row, target price" in run("evaluate", folder / "price.gbmap", tmp_path / "one.csv").out
+    )
+
+
 def test_a_score_needs_the_target(run, folder, tmp_path):
     pd.read_csv(folder / "more.csv").drop(columns="price").to_csv(tmp_path / "blind.csv", index=False)
     ended = run("evaluate", folder / "price.gbmap", tmp_path / "blind.csv")
@@ -280,6 +287,48 @@ def test_models_differ_in_some_of_several_categories(run, folder, rare, tmp_path
         ended = run("difference", *models, folder / "rare.csv", "-m", 2, "--json")
         assert ended.code == 0, ended.err
         assert "city=Oslo" in json.loads(ended.out)["half_spaces"][0]["half_space"]
+
+
+@pytest.mark.parametrize("model", ["price.gbmap", "class.gbmap"])
+def test_models_that_are_the_same_agree(run, folder, model):
+    text = run("difference", folder / model, folder / model, folder / "more.csv", "-m", 2).out
+    assert "The models agree: they predict the same for each of these rows." in text
+    assert "nowhere" not in text
+    assert text.count("\n") == 2
+
+
+def test_models_that_differ_by_a_constant_have_no_parts_to_tell(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.normal(size=60)}).assign(y=lambda rows: rows["x"].abs())
+    for name, shift in (("one", 0), ("two", 8)):
+        rows.assign(y=rows["y"] + shift).to_csv(tmp_path / f"{name}.csv", index=False)
+        given = ["-t", "y", "-o", tmp_path / f"{name}.gbmap", "-m", 2, "--beta", 1, "--l2", 1]
+        assert run("fit", tmp_path / f"{name}.csv", *given).code == 0
+    text = run("difference", tmp_path / "one.gbmap", tmp_path / "two.gbmap", tmp_path / "one.csv").out
+    assert "mean 8, mean absolute 8, largest 8;" in text
+    assert "There are no parts that raise or lower it." in text
+    assert "nowhere" not in text
+
+
+@pytest.mark.parametrize("column", ["x", "y"])
+def test_numbers_beyond_onnx_are_named_with_ways_out_that_the_command_has(run, tmp_path, column):
+    pytest.importorskip("skl2onnx")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"u": rng.choice(["a", "b"], 60), "x": rng.normal(size=60)})
+    rows["y"] = rows["x"].abs() + (rows["u"] == "a")
+    rows[column] *= 1e100
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    model = tmp_path / "m.gbmap"
+    given = ["-t", "y", "-o", model, "-m", 2, "--beta", 1, "--l2", 1]
+    assert run("fit", tmp_path / "t.csv", *given).code == 0
+    ended = run("export", model, "--to", "onnx", "-o", tmp_path / "m.onnx")
+    assert (ended.code, ended.out, ended.err) == (
+        3,
+        "",
+        f"gbmap: '{column}' varies too much or too little for the float32 numbers of ONNX; rescale it in the "
+        "data and fit again, or export --to sql.\n",
+    )
+    assert run("export", model, "--to", "sql", "-o", tmp_path / "m.sql").code == 0
 
 
 def test_a_difference_needs_two_rows(run, folder, tmp_path):

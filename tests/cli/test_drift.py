@@ -134,6 +134,7 @@ def test_one_row_can_be_tested(run, folder, tmp_path):
     ended = run("drift", folder / "price.gbmap", tmp_path / "one.csv", "--json")
     assert ended.code in (0, 1)
     assert json.loads(ended.out)["rows"] == 1
+    assert " of 1 row raise the alarm" in run("drift", folder / "price.gbmap", tmp_path / "one.csv").out
 
 
 def test_a_model_without_reference_rows_says_so(run, folder):

@@ -38,6 +38,7 @@ def only_line(text):
         (["evaluate", "price.gbmap", "nothing.csv"], 3, "nothing.csv"),
         (["explain", "price.gbmap", "more.csv", "--standardized"], 2, "--standardized goes with"),
         (["drift", "price.gbmap", "more.csv", "--confidence", "1"], 2, "--confidence must be"),
+        (["drift", "price.gbmap", "more.csv", "--delta", "inf"], 2, "'--delta': inf is no finite number"),
         (["report", "-", "-t", "price", "--new", "-", "-o", "p.html"], 2, "cannot both be standard input"),
     ],
 )

@@ -103,6 +103,12 @@ def test_a_simpler_model_that_does_better_is_told(run, folder, tmp_path):
         (["-t", "price", "--loss", "hinge"], 2, "loss"),
         (["-t", "price", "--components", 0], 2, "--components"),
         (["-t", "price", "--components", "many"], 2, "--components"),
+        (["-t", "price", "--beta", 0], 2, "'--beta': 0 is no finite number above 0"),
+        (["-t", "price", "--beta", "nan"], 2, "'--beta': nan is no finite number above 0"),
+        (["-t", "price", "--beta", "inf"], 2, "'--beta': inf is no finite number above 0"),
+        (["-t", "price", "--l2", "nan"], 2, "'--l2'"),
+        (["-t", "price", "--l2", "inf"], 2, "'--l2': inf is no finite number"),
+        (["-t", "price", "--test-size", "nan"], 2, "'--test-size'"),
         (["-t", "price", "--jobs", 0], 2, "--jobs"),
         (["-t", "price", "--seed", 2**32], 2, "--seed"),
     ],
@@ -114,6 +120,18 @@ def test_what_cannot_be_done_is_one_sentence(run, folder, options, code, message
     assert ended.err.startswith("gbmap: ")
     assert ended.err.count("\n") == 1
     assert not (folder / "refused.gbmap").exists()
+
+
+def test_one_of_a_thing_is_not_called_several(run, folder, tmp_path):
+    rows = pd.read_csv(folder / "houses.csv")[["size", "price"]][:20]
+    rows.loc[3, "price"] = np.nan
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    given = ["-t", "price", "-o", tmp_path / "m.gbmap", "-m", 1, "--test-size", 0.05]
+    text = run("fit", tmp_path / "t.csv", *given).out + run("inspect", tmp_path / "m.gbmap").out
+    assert "1 of 20 rows has no target and was left out." in text
+    assert text.count("Scores on 1 row held out of the fit") == 2
+    assert "1 learner, beta" in text
+    assert ", 1 calibration row," in text
 
 
 def test_the_table_is_not_overwritten_by_its_model(run, folder, tmp_path):

@@ -309,6 +309,24 @@ def test_the_task_can_be_asked_for():
     assert (schema.task, schema.target_kind) == ("classification", "text")
 
 
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=N))
+
+
+@pytest.mark.parametrize("task", [None, "regression", "classification"])
+@pytest.mark.parametrize(
+    "y",
+    [DAYS, DAYS.dt.strftime("%Y-%m-%d"), DAYS.dt.strftime("%d.%m.%Y"), ["?!", *map(str, DAYS[1:])]],
+    ids=["moments", "ISO", "another way of writing", "one mistake"],
+)
+def test_a_target_of_dates_is_refused_with_one_way_out_whatever_the_task(y, task):
+    with pytest.raises(TableError, match=r"'y' holds dates, .* column of numbers, such as the days since"):
+        surveyed(frame_of(NOISE, y), task=task)
+
+
+def test_a_categorical_column_of_rare_values_was_not_asked_for_and_is_dropped():
+    assert column_of(pd.Categorical([f"id-{k}" for k in range(N)])).kind == "dropped"
+
+
 def test_rows_without_a_target_are_left_out_and_counted():
     data = frame_of(NOISE, cycle(1.5, None, 2.25, 3.5))
     schema = surveyed(data)
@@ -329,6 +347,12 @@ WRONG = {
     "no such category": (frame_of(NOISE), {"category": ["q"]}, r"has no column 'q' \(category\)"),
     "no such feature": (frame_of(NOISE), {"columns": ["q"]}, r"has no column 'q' \(columns\)"),
     "dropped target": (frame_of(NOISE), {"drop": ["y"]}, "'y' is the target and cannot be dropped"),
+    "target as category": (frame_of(NOISE), {"category": ["y"]}, "is the target; .* --task classification"),
+    "a category of numbers that differ": (
+        frame_of(rng.permutation(N) + 0.5),
+        {"category": ["x"]},
+        r"column 'x' cannot be a category .* none of its values occurs in 4 rows or more; leave that out",
+    ),
     "one class": (
         frame_of(NOISE, cycle("a")),
         {},
@@ -343,12 +367,22 @@ WRONG = {
     "too many classes": (
         frame_of(NOISE, [f"t{k}" for k in range(N)]),
         {},
-        "has 200 different values, more than the 100 classes",
+        r"has 200 different values, more than the 100 classes .*; group them, or choose another target\.$",
     ),
     "text as numbers": (
         frame_of(NOISE, cycle("1", "x")),
         {"task": "regression"},
-        r"column 'y' holds 'x' in row 2, which is no number; .* \(--task classification\)",
+        r"column 'y' holds 'x' in row 2, which is no number; .* ask for --task classification",
+    ),
+    "much text as numbers": (
+        frame_of(NOISE, [f"t{k}" for k in range(N)]),
+        {"task": "regression"},
+        r"holds 't0' in row 1, which is no number; mend the target, or choose another\.$",
+    ),
+    "many numbers as classes": (
+        frame_of(NOISE),
+        {"task": "classification"},
+        r"more than the 100 classes that there may be; ask for --task regression\.$",
     ),
     "a bad target": (
         frame_of(NOISE, ["1.5", "oops", *cycle("1.5", "2.5")[2:]]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,19 @@ def _existing(path: Path | None) -> Path | None:
 def _some(number: int | None) -> int | None:
     if number == 0:
         raise typer.BadParameter("0 threads do nothing; give 1 or more, or -1 for all cores.")
+    return number
+
+
+def finite(number: float | None) -> float | None:
+    """Refuse infinity, which an option without an upper bound lets through."""
+    if number is not None and math.isinf(number):
+        raise typer.BadParameter(f"{number} is no finite number.")
+    return number
+
+
+def _positive(number: float | None) -> float | None:
+    if number is not None and not 0 < number < math.inf:
+        raise typer.BadParameter(f"{number:g} is no finite number above 0.")
     return number
 
 
@@ -53,13 +67,19 @@ Components = Annotated[
 Beta = Annotated[
     float | None,
     typer.Option(
-        min=0, metavar="NUMBER", help="Sharpness of the bends, large is close to ReLU; else chosen."
+        metavar="NUMBER",
+        callback=_positive,
+        help="Sharpness of the bends, large is close to ReLU; else chosen.",
     ),
 ]
 L2 = Annotated[
     float | None,
     typer.Option(
-        "--l2", min=0, metavar="NUMBER", help="Ridge, large for few rows or many columns; else chosen."
+        "--l2",
+        min=0,
+        metavar="NUMBER",
+        callback=finite,
+        help="Ridge, large for few rows or many columns; else chosen.",
     ),
 ]
 Loss = Annotated[

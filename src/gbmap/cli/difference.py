@@ -51,6 +51,9 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     page.line(
         f"{document['second']} less {document['first']}, on {number(rows)} rows{of}, in {document['unit']}"
     )
+    if all(each["largest"] == 0 for each in document["outputs"]):
+        page.line("The models agree: they predict the same for each of these rows.")
+        return
     for each in document["outputs"]:
         name = "" if each["output"] is None else f"{each['output']}: "
         page.line(
@@ -58,6 +61,10 @@ def _show(page: Page, document: dict[str, Any]) -> None:
             f"{number(each['largest'])}; faithfulness {number(each['faithfulness'])} "
             f"({number(each['held_out_faithfulness'])} on rows held out)"
         )
+    found = [each for each in document["half_spaces"] if each["sign"]]
+    if not found:
+        page.line("There are no parts that raise or lower it.")
+        return
     page.heading("Parts that raise (+) or lower (-) it, and its mean on the rows of each")
     several = len(document["outputs"]) > 1
     page.table(
@@ -65,13 +72,13 @@ def _show(page: Page, document: dict[str, Any]) -> None:
         [
             [
                 *([each["output"]] if several else []),
-                {1: "+", -1: "-"}.get(int(each["sign"]), "0"),
+                "+" if each["sign"] > 0 else "-",
                 share(each["coverage"]),
                 number(each["mean_difference"]),
                 share(each["explained"]),
                 each["half_space"],
             ]
-            for each in document["half_spaces"]
+            for each in found
         ],
         numbers=(2, 3, 4) if several else (1, 2, 3),
     )

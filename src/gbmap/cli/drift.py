@@ -17,7 +17,7 @@ from gbmap.cli._models import (
     open_data,
     targets_of,
 )
-from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, kept
+from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, finite, kept
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._text import number, share
@@ -43,6 +43,7 @@ def drift(
         typer.Option(
             min=0,
             metavar="NUMBER",
+            callback=finite,
             help="The shift of the mean prediction that is tolerated, in standard deviations of the target.",
         ),
     ] = 0.1,
@@ -123,6 +124,8 @@ def _rows(
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
+    from gbmap._shown import counted
+
     found, more = document["assessment"], document["alarms"]
     level = f"p below {document['level']:.3g}"
     page.line(f"Drift found ({level})." if document["drift"] else f"No drift found (nothing with {level}).")
@@ -138,7 +141,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     if len(shifts) > _SHOWN_CLASSES:
         page.line(f"... and {len(shifts) - _SHOWN_CLASSES} more, with no smaller p; --json has them all.")
     page.line(
-        f"{share(more['share'])} of {number(found['n_rows'])} rows raise the alarm; "
+        f"{share(more['share'])} of {counted(found['n_rows'], 'row')} raise the alarm; "
         f"{share(more['expected_share'])} do without drift, {share(more['tolerated_share'])} are tolerated, "
         f"p = {more['p_value']:.2g}."
     )

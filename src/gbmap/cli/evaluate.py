@@ -8,7 +8,6 @@ from gbmap.cli._models import load_model, open_data
 from gbmap.cli._options import Data, Json, Model, Quiet
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import show_scores
-from gbmap.cli._text import number
 
 
 def evaluate(model: Model, data: Data, as_json: Json = False, quiet: Quiet = False) -> None:
@@ -37,8 +36,10 @@ def evaluate(model: Model, data: Data, as_json: Json = False, quiet: Quiet = Fal
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    page.line(f"Scores on {number(document['rows'])} rows, target {document['target']}")
+    from gbmap._shown import counted
+
+    page.line(f"Scores on {counted(document['rows'], 'row')}, target {document['target']}")
     show_scores(page, {"gbmap": document["scores"]})
     if document["scores_held_out"]:
-        page.heading(f"For comparison: on {number(document['rows_held_out'])} rows held out of the fit")
+        page.heading(f"For comparison: on {counted(document['rows_held_out'], 'row')} held out of the fit")
         show_scores(page, document["scores_held_out"])

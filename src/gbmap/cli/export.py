@@ -77,10 +77,28 @@ def _write_onnx(model: Any, out: Path, outputs: list[str] | None) -> list[str]:
     """Write the graph, and return the names of its inputs, which skl2onnx may have changed."""
     from gbmap.onnx import to_onnx
 
+    _refuse_lost_range(model)
     graph = to_onnx(_without_missing_texts(model.pipeline_), example_rows(model), outputs=outputs)
     with replacing(out) as file:
         file.write(graph.SerializeToString())
     return [each.name for each in graph.graph.input]
+
+
+def _refuse_lost_range(model: Any) -> None:
+    """Refuse a model whose numbers do not fit into a graph, which holds float32."""
+    import numpy as np
+
+    from gbmap._subject import Subject
+    from gbmap.onnx._digits import lost_ranges
+
+    subject = Subject.of(model.pipeline_)
+    columns, targets = lost_ranges(subject.model, np.dtype(np.float32))
+    names = [*subject.input_names[columns], *([model.schema_.target] if targets.any() else [])]
+    if names:
+        raise ValueError(
+            f"{names[0]!r} varies too much or too little for the float32 numbers of ONNX; rescale it in the "
+            "data and fit again, or export --to sql."
+        )
 
 
 def _without_missing_texts(pipeline: Any) -> Any:

@@ -119,13 +119,16 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
+    from gbmap._shown import counted
+
     show_task(page, document)
     show_columns(page, [column for column in document["columns"] if column["kind"] == "dropped"])
     without = document["rows_without_target"]
     if without:
-        page.line(f"{number(without)} of {number(document['rows'])} rows have no target and were left out.")
+        left_out = "has no target and was" if without == 1 else "have no target and were"
+        page.line(f"{number(without)} of {counted(document['rows'], 'row')} {left_out} left out.")
     if document["scores"]:
-        page.heading(f"Scores on {number(document['rows_held_out'])} rows held out of the fit")
+        page.heading(f"Scores on {counted(document['rows_held_out'], 'row')} held out of the fit")
         show_scores(page, document["scores"])
         if advice := _advice(document["scores"]):
             page.line(advice)
@@ -133,11 +136,11 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     chosen = document["parameters"]
     refined = ", refined together" if document["refined"] else ""
     page.line(
-        f"{chosen['n_components']} learners{refined}, beta {chosen['beta']:g}, "
+        f"{counted(chosen['n_components'], 'learner')}{refined}, beta {chosen['beta']:g}, "
         f"ridge {chosen['l2_regularization']:g}."
     )
     page.line(
-        f"Fitted to {number(document['rows_fitted'])} rows in {document['seconds']:.1f} s; wrote "
+        f"Fitted to {counted(document['rows_fitted'], 'row')} in {document['seconds']:.1f} s; wrote "
         f"{document['model']}, {number(document['bytes'])} bytes."
     )
 

@@ -97,6 +97,8 @@ def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
+    from gbmap._shown import counted
+
     page.line(f"{document['file']}: {document['holds']}, {number(document['bytes'])} bytes")
     page.line("written by " + ", ".join(f"{name} {each}" for name, each in document["versions"].items()))
     if "target" in document:
@@ -105,14 +107,15 @@ def _show(page: Page, document: dict[str, Any]) -> None:
         page.line()
         show_columns(page, document["columns"])
     if document.get("scores"):
-        page.heading(f"Scores on {number(document['rows_held_out'])} rows held out of the fit")
+        page.heading(f"Scores on {counted(document['rows_held_out'], 'row')} held out of the fit")
         show_scores(page, document["scores"])
     if document.get("detector"):
         detector = document["detector"]
         page.heading("Drift detector")
         page.line(
-            f"{number(detector['reference_rows'])} reference rows, {number(detector['calibration_rows'])} "
-            f"calibration rows, alarm above {number(detector['threshold'])}"
+            f"{counted(detector['reference_rows'], 'reference row')}, "
+            f"{counted(detector['calibration_rows'], 'calibration row')}, "
+            f"alarm above {number(detector['threshold'])}"
         )
     page.heading("Parameters")
     shown = {name: each for name, each in document["parameters"].items() if name in _SHOWN_PARAMETERS}

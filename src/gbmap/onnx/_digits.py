@@ -6,18 +6,32 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gbmap._subject import Subject
+
+Array = NDArray[Any]
 
 # A column is blurred if its type tells values apart only to this share of its standard deviation.
 _BLUR = 0.01
 
 
+def lost_ranges(model: Any, kind: np.dtype[Any]) -> tuple[Array, Array]:
+    """Return whether a type cannot hold each of the columns, if it is in use, and each of the targets."""
+    limits, is_used = np.finfo(kind), model.ensemble_.weights.any(axis=0)
+
+    def is_lost(spreads: Array) -> Array:
+        lost: Array = (spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))
+        return lost
+
+    return is_used & is_lost(model.scale_), is_lost(model._target_deviation)
+
+
 def refuse_lost_range(model: Any, kind: np.dtype[Any]) -> None:
     """Refuse a type that cannot hold a column in use or a target, and warn of one that blurs a column."""
     limits, used = np.finfo(kind), np.flatnonzero(model.ensemble_.weights.any(axis=0))
-    spreads = np.concatenate([model.scale_[used], model._target_deviation])
-    lost = spreads[(spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))]
+    columns, targets = lost_ranges(model, kind)
+    lost = np.concatenate([model.scale_[columns], model._target_deviation[targets]])
     if len(lost):
         raise ValueError(
             f"dtype must be able to hold columns and targets with a standard deviation of {lost[0]:.3g}, "
@@ -28,7 +42,8 @@ def refuse_lost_range(model: Any, kind: np.dtype[Any]) -> None:
         column = Subject.of(model).feature_names[used[blur.argmax()]]
         warnings.warn(
             f"{kind} tells values of column {column!r} apart only to {blur.max():.1g} of its standard "
-            "deviation, since its mean is so large; use dtype=float64, or subtract the mean beforehand.",
+            "deviation, since its mean is so large; subtract the mean beforehand, or use to_onnx of "
+            "gbmap.onnx with dtype=float64.",
             UserWarning,
             stacklevel=3,
         )

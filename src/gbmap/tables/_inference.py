@@ -39,6 +39,7 @@ class Watch:
 
     def __init__(self, name: str, label: str, *, as_category: bool = False):
         self.name, self.label = name, label
+        self._is_asked_category = as_category
         self._is_category = as_category  # whatever its values are
         self.n_rows = self.n_present = self.n_numbers = self.n_dates = self._n_infinite = 0
         self.levels: Counter[str] = Counter()
@@ -125,6 +126,12 @@ class Watch:
         return "text"
 
     @property
+    def holds_dates(self) -> bool:
+        """Whether the values are dates, in any way of writing, but for a few mistakes."""
+        is_iso = 0 < self.n_present * _MOSTLY <= self.n_dates
+        return self.kind not in ("number", "none") and (is_iso or self._looks_like_dates)
+
+    @property
     def doubt(self) -> str:
         """The beginning of a message about a value unlike nearly all others, "" if there is none."""
         for kind, n, n_near, odd in (
@@ -205,6 +212,11 @@ class Watch:
         least = least_frequency(self.n_rows)
         frequent = {level: n for level, n in self.levels.most_common(MOST_LEVELS) if n >= least}
         is_covered = sum(frequent.values()) >= _LEAST_COVERAGE * self.n_present
+        if not frequent and self._is_asked_category:
+            raise TableError(
+                f"{self.label}: column {shown(self.name)} cannot be a category (--category), since none of "
+                f"its values occurs in {least} rows or more; leave that out, or drop the column."
+            )
         if not frequent or not (is_covered or forced):
             if self._looks_like_dates:
                 return self._dropped("it looks like dates, which are read if written as 2026-03-01")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gbmap._shown import counted
 from gbmap.tables._inference import Watch
 from gbmap.tables._progress import Progress
 from gbmap.tables._targets import guess_task
@@ -31,6 +32,8 @@ def survey(
     _check_asked(label, names, {"target": [target], "columns": wanted, "drop": drop, "category": category})
     if target in drop:
         raise TableError(f"{shown(target)} is the target and cannot be dropped.")
+    if target in category:
+        raise TableError(f"{shown(target)} is the target; for classes, ask for --task classification.")
     watches = {
         name: Watch(name, label, as_category=name in category)
         for name in names
@@ -39,9 +42,9 @@ def survey(
     n_rows = _see_all(data, watches, progress)
     watched = watches.pop(target)
     if watched.n_present < _LEAST_ROWS:
-        rows = "1 row" if watched.n_present == 1 else f"{watched.n_present} rows"
         raise TableError(
-            f"{label} has {rows} with a value of the target {shown(target)}; a fit needs {_LEAST_ROWS}."
+            f"{label} has {counted(watched.n_present, 'row')} with a value of the target {shown(target)}; "
+            f"a fit needs {_LEAST_ROWS}."
         )
     task, reason, kind = guess_task(watched, task)
     found = tuple(watch.column() for watch in watches.values())

@@ -22,19 +22,28 @@ _LEAST_ROWS_A_CLASS = 5  # on average, for whole numbers to be classes
 def guess_task(watch: Watch, task: str | None) -> tuple[str, str, str]:
     """Return the task, why it is that, and what the values of the target are."""
     kind = _kind_of_values(watch)
+    if watch.holds_dates and (task == "regression" or len(watch.levels) > MOST_CLASSES):
+        raise TableError(
+            f"{watch.label}: the target {shown(watch.name)} holds dates, which cannot be predicted; make it "
+            "a column of numbers, such as the days since a date."
+        )
     if task is None and watch.doubt:
-        raise TableError(f"{watch.doubt}; mend the target, or ask for --task classification.")
+        raise TableError(f"{watch.doubt}; {_way_out(watch)}.")
     task, reason = _guess(watch, kind) if task is None else (task, "asked for")
     if task == "regression":
         if kind == "text":
-            raise TableError(
-                f"{watch.about_text}, which is no number; predict it as a class (--task classification)."
-            )
+            raise TableError(f"{watch.about_text}, which is no number; {_way_out(watch)}.")
         if watch.lowest == watch.highest:
             raise TableError(f"{_always(watch)} as a number; there is nothing to predict.")
         return task, reason, "number"
     _check_classes(watch)
     return task, reason, "text" if kind == "number" else kind
+
+
+def _way_out(watch: Watch) -> str:
+    """Return what to do about a target that is no number; classes are one way if they are not too many."""
+    is_class = len(watch.levels) <= MOST_CLASSES
+    return f"mend the target, or {'ask for --task classification' if is_class else 'choose another'}"
 
 
 def _kind_of_values(watch: Watch) -> str:
@@ -72,9 +81,11 @@ def _check_classes(watch: Watch) -> None:
     if watch.is_constant:
         raise TableError(f"{_always(watch)}; there is nothing to predict.")
     if n_classes > MOST_CLASSES:
+        is_number = watch.kind == "number"
+        way_out = "ask for --task regression" if is_number else "group them, or choose another target"
         raise TableError(
             f"{watch.label}: the target {shown(watch.name)} has {n_classes:,} different values, more "
-            f"than the {MOST_CLASSES} classes that there may be; for numbers, ask for --task regression."
+            f"than the {MOST_CLASSES} classes that there may be; {way_out}."
         )
 
 
