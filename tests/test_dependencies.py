@@ -14,7 +14,8 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 
-from gbmap import GBMAPRegressor, _sklearn
+from gbmap import GBMAPRegressor
+from gbmap._utils import scikit_learn
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -27,7 +28,7 @@ EXTRA_OF = {
     "_drawing": "plot",
     "report": "report",
     "datasets/paper.py": "data",
-    "_dask.py": "dask",
+    "_fit/sources/dask.py": "dask",
     "_rows/dask": "dask",
     "_core/arrays.py": "device",
     "_rows/device.py": "device",
@@ -82,7 +83,7 @@ def test_every_import_is_declared():
 
 def test_scikit_learn_is_private_in_one_place_only():
     for path in SOURCES:
-        if path.name == "_sklearn.py":
+        if path.name == "scikit_learn.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
@@ -90,7 +91,7 @@ def test_scikit_learn_is_private_in_one_place_only():
                 assert not [name for name in names if name.startswith("_")], f"{path.name}: {names}"
 
 
-@pytest.mark.parametrize("name", _sklearn.__all__)
+@pytest.mark.parametrize("name", scikit_learn.__all__)
 def test_each_name_that_is_taken_from_scikit_learn_is_used(name):
     users = [path for path in SOURCES if re.search(rf"\b{name}\b", path.read_text())]
     assert len(users) > 1
@@ -107,12 +108,12 @@ def test_fitted_steps_tell_what_becomes_of_their_columns():
     X = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "city": list("abbc"), "y": [0.0, 1.0, 0.0, 1.0]})
     encoder = OneHotEncoder(min_frequency=2, drop="first")
     step = make_column_transformer((encoder, ["city"]), ("passthrough", slice(2, 3))).fit(X)
-    of_part = {name: columns.tolist() for name, columns in _sklearn.columns_of_parts(step).items()}
+    of_part = {name: columns.tolist() for name, columns in scikit_learn.columns_of_parts(step).items()}
     assert of_part == {"onehotencoder": [1], "passthrough": [2], "remainder": [0]}
     (fitted,) = (part for name, part, _ in step.transformers_ if name == "onehotencoder")
-    assert _sklearn.groups_of_categories(fitted, 0).tolist() == [1, 0, 1]
-    assert _sklearn.dropped_group(fitted, 0) == 0
-    assert _sklearn.n_inputs_of_columns(fitted).tolist() == [1]
+    assert scikit_learn.groups_of_categories(fitted, 0).tolist() == [1, 0, 1]
+    assert scikit_learn.dropped_group(fitted, 0) == 0
+    assert scikit_learn.n_inputs_of_columns(fitted).tolist() == [1]
     plain = OneHotEncoder().fit(X[["city"]])
-    assert _sklearn.groups_of_categories(plain, 0) is None
-    assert _sklearn.dropped_group(plain, 0) is None
+    assert scikit_learn.groups_of_categories(plain, 0) is None
+    assert scikit_learn.dropped_group(plain, 0) is None

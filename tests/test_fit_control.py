@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._problem import Problem
+from gbmap._fit.problem import Problem
 from gbmap._rows.memory import MemoryRows
 from gbmap.losses import Loss
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor, GBMAPRegressorCV
-from gbmap._refining import best_step
+from gbmap._fit.refining import best_step
 from gbmap.losses import Loss
 
 

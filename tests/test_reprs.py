@@ -13,8 +13,8 @@ from sklearn.linear_model import LinearRegression
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
 from gbmap._core.ensemble import Ensemble
-from gbmap._progress import StageRecord
-from gbmap._shown import Result, Shown, cell
+from gbmap._fit.records import StageRecord
+from gbmap._utils.shown import Result, Shown, cell
 from gbmap.datasets import drift_split
 from gbmap.inspection import (
     active_subspace,

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gbmap
-from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV, _racing
+from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV
 from gbmap.inspection import explain
+from gbmap.selection import race
 
 X, y = make_friedman1(200, noise=1.0, random_state=0)
 
@@ -65,7 +66,7 @@ def choose(betas, ridges, losses):
     search.candidates_ = [{"beta": beta, "l2_regularization": ridge} for beta in betas for ridge in ridges]
     search.cv_losses_ = np.asarray(losses)
     cuts = np.array_split(np.arange(50), search.cv_losses_.shape[1])
-    search._choose(_racing.Folds(None, None, None, [(test, test) for test in cuts]))
+    search._choose(race.Folds(None, None, None, [(test, test) for test in cuts]))
     return search
 
 
@@ -123,18 +124,18 @@ def test_a_fold_whose_learners_no_longer_help_ends_early():
 
 @pytest.mark.parametrize(("n_vain", "ends"), [(9, False), (10, True)])
 def test_ten_learners_in_a_row_that_have_not_helped_end_a_fold(n_vain, ends):
-    assert _racing._is_past_best([3.0, 1.0, *[2.0] * n_vain]) == ends
+    assert race._is_past_best([3.0, 1.0, *[2.0] * n_vain]) == ends
 
 
 def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_at_once(monkeypatch):
-    monkeypatch.setattr(_racing, "_PATIENCE", 100)  # or a pair could end because its learners no longer help
+    monkeypatch.setattr(race, "_PATIENCE", 100)  # or a pair could end because its learners no longer help
     data, target = make_friedman1(300, random_state=0)
     search = GBMAPRegressorCV(35, l2_regularizations=[1e-3, 1e-2, 3e-2], cv=2, random_state=0)
     raced = search.fit(data, target)
     goes_on = {end: np.ptp(raced.cv_losses_[:, :, end - 1 :], axis=2).any(axis=1) for end in (10, 30)}
     assert goes_on[10].sum() == 3
     assert goes_on[30].sum() == 2
-    monkeypatch.setattr(_racing, "heats", lambda n_candidates, n_components: [(n_components, n_candidates)])
+    monkeypatch.setattr(race, "heats", lambda n_candidates, n_components: [(n_components, n_candidates)])
     at_once = clone(search).fit(data, target)
     np.testing.assert_array_equal(at_once.cv_losses_[goes_on[30]], raced.cv_losses_[goes_on[30]])
     assert at_once.best_index_ == raced.best_index_
@@ -153,7 +154,7 @@ def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_at_once(
     ],
 )
 def test_half_go_on_after_ten_learners_and_two_after_thirty(n_candidates, n_components, expected):
-    assert _racing.heats(n_candidates, n_components) == expected
+    assert race.heats(n_candidates, n_components) == expected
 
 
 def test_processes_give_the_same_choice_to_the_bit(search):
@@ -165,7 +166,7 @@ def test_processes_give_the_same_choice_to_the_bit(search):
 THREE_CALLS_WITH_ONE_X = """
 import sys
 import numpy as np
-from gbmap._racing import Folds
+from gbmap.selection.race import Folds
 
 def hold(model, size, X, y, weight, cut):
     sys.held = X

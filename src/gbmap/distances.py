@@ -12,8 +12,8 @@ from scipy.spatial.distance import cdist
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.path import Points, variation
+from gbmap._fitted.model import FittedModel
 from gbmap._rows.threads import ThreadTeam, effective_threads
-from gbmap._subject import Subject
 
 Array = NDArray[Any]
 
@@ -59,10 +59,10 @@ def embedding_distances(model: Any, X: Any, Y: Any = None, *, output: Any = None
     >>> bool((abs(model.predict(X[:3])[:, None] - model.predict(X)) <= distances + 1e-9).all())
     True
     """
-    subject, learners = _subject_and_learners(model, output)
-    phi = subject.map(learners.embed, subject.read(X), len(learners))
-    other = phi if Y is None else subject.map(learners.embed, subject.read(Y), len(learners))
-    return _manhattan(phi, other, subject.model.n_jobs)
+    fitted, learners = _subject_and_learners(model, output)
+    phi = fitted.map(learners.embed, fitted.read(X), len(learners))
+    other = phi if Y is None else fitted.map(learners.embed, fitted.read(Y), len(learners))
+    return _manhattan(phi, other, fitted.model.n_jobs)
 
 
 def path_distances(
@@ -114,18 +114,18 @@ def path_distances(
     """
     if not (isinstance(tol, Real) and tol >= _TOL_MIN):
         raise ValueError(f"tol must be a number of at least {_TOL_MIN:g}, got {tol!r}.")
-    subject, learners = _subject_and_learners(model, output)
-    rows, n_jobs = subject.read(X), subject.model.n_jobs
-    others = rows if Y is None else subject.read(Y)
-    phi, other_phi = (subject.map(learners.embed, each, len(learners)) for each in (rows, others))
+    fitted, learners = _subject_and_learners(model, output)
+    rows, n_jobs = fitted.read(X), fitted.model.n_jobs
+    others = rows if Y is None else fitted.read(Y)
+    phi, other_phi = (fitted.map(learners.embed, each, len(learners)) for each in (rows, others))
     longest = _manhattan(phi, other_phi, n_jobs)
     shortest = _manhattan(_sums(learners, phi), _sums(learners, other_phi), n_jobs)
     distances, bound = np.zeros((2, *longest.shape))
     if learners.activation == "softplus":  # else the path is straight, and the clip below does it all
         for k in np.unique(learners.outputs):
             mine = learners.outputs == k
-            start = _points(subject, learners[mine], rows)
-            end = start if Y is None else _points(subject, learners[mine], others)
+            start = _points(fitted, learners[mine], rows)
+            end = start if Y is None else _points(fitted, learners[mine], others)
             of_output = longest if mine.all() else _manhattan(phi[:, mine], other_phi[:, mine], n_jobs)
             c = learners.signs[mine] / learners.beta[mine]
             _add_paths(start, end, c, tol * of_output, distances, bound, n_jobs)
@@ -172,8 +172,8 @@ def _add_paths(
         team.run(work, -(-n * n_other // step))
 
 
-def _points(subject: Subject, learners: Ensemble, rows: Any) -> Points:
-    t = subject.map(lambda block: learners.project(block) * learners.beta, rows, len(learners))
+def _points(fitted: FittedModel, learners: Ensemble, rows: Any) -> Points:
+    t = fitted.map(lambda block: learners.project(block) * learners.beta, rows, len(learners))
     return Points.of(t, learners.signs / learners.beta)
 
 
@@ -183,9 +183,9 @@ def _sums(learners: Ensemble, phi: Array) -> Array:
     return np.column_stack([phi[:, learners.outputs == output].sum(axis=1) for output in outputs])
 
 
-def _subject_and_learners(model: Any, output: Any) -> tuple[Subject, Ensemble]:
+def _subject_and_learners(model: Any, output: Any) -> tuple[FittedModel, Ensemble]:
     """Return the model asked about, and the learners of one output or of all."""
-    subject = Subject.of(model)
+    fitted = FittedModel.of(model)
     if output is None:
-        return subject, subject.ensemble
-    return subject, subject.ensemble[subject.ensemble.outputs == subject.output_index(output)]
+        return fitted, fitted.ensemble
+    return fitted, fitted.ensemble[fitted.ensemble.outputs == fitted.output_index(output)]

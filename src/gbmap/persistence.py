@@ -34,21 +34,23 @@ from sklearn.preprocessing import (
 
 import gbmap
 from gbmap import losses
-from gbmap._base import BaseGBMAP
 from gbmap._core.ensemble import Ensemble
 from gbmap._files.checks import check_ensemble, need, need_kind, need_numbers, need_one_of, shown
 from gbmap._files.codec import NotStorableError, Registry, UnknownSettingError, by_skops, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
-from gbmap._progress import StageRecord, check_record
-from gbmap._sklearn import BaseSearchCV, make_constraint
-from gbmap._subject import Subject
+from gbmap._fit.records import StageRecord
+from gbmap._fitted.model import FittedModel
+from gbmap._utils.scikit_learn import BaseSearchCV, make_constraint
 from gbmap.drift import DriftDetector
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
+from gbmap.drift._monitored import MonitoredModel, is_gbmap
 from gbmap.drift._neighbours import Neighbours
-from gbmap.drift._watched import Watched, is_gbmap
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.selection import BaseGBMAPCV, GBMAPClassifierCV, GBMAPRegressorCV
+from gbmap.estimators.base import BaseGBMAP
+from gbmap.estimators.checkpoint import check_record
+from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
+from gbmap.selection.search import BaseGBMAPCV
 from gbmap.tables import Column, Schema, TableModel
 from gbmap.tables.schema import DATE_PARTS, KINDS, TARGET_KINDS, TASKS
 
@@ -75,8 +77,8 @@ _OWN = {
     "drift.Drifter": Drifter,
     "drift.Measures": Measures,
     "drift.Neighbours": Neighbours,
-    "drift.Watched": Watched,
-    "drift.Subject": Subject,
+    "drift.Watched": MonitoredModel,
+    "drift.Subject": FittedModel,
     "TableModel": TableModel,
     "tables.Column": Column,
     "tables.Schema": Schema,
@@ -321,8 +323,10 @@ def _check_detector(detector: DriftDetector) -> None:
 
 def _check_drifter(drifter: Drifter) -> None:
     watched, neighbours = drifter.watched, drifter.neighbours
-    need(isinstance(watched, Watched) and isinstance(neighbours, Neighbours), "a drifter of other parts")
-    ensemble, n_rows = watched.subject.ensemble, len(neighbours.phi)
+    need(
+        isinstance(watched, MonitoredModel) and isinstance(neighbours, Neighbours), "a drifter of other parts"
+    )
+    ensemble, n_rows = watched.fitted.ensemble, len(neighbours.phi)
     width = ensemble.weights.shape[1]
     need(
         _is_array(drifter.inputs, (n_rows, width))
@@ -344,14 +348,14 @@ def _check_neighbours(neighbours: Neighbours) -> None:
     need(type(rounding) is float and 0 <= rounding < np.inf, f"a rounding of {shown(rounding)}")
 
 
-def _check_watched(watched: Watched) -> None:
-    need(isinstance(watched.subject, Subject), "a model to watch without its GBMAP")
+def _check_watched(watched: MonitoredModel) -> None:
+    need(isinstance(watched.fitted, FittedModel), "a model to watch without its GBMAP")
     need(is_gbmap(watched.model), "a model to watch that is no GBMAP")
 
 
-def _check_subject(subject: Subject) -> None:
-    need(isinstance(subject.model, BaseGBMAP), "a subject that is no GBMAP")
-    need(isinstance(subject.preprocessing, Pipeline | None), "preprocessing that is no pipeline")
+def _check_subject(fitted: FittedModel) -> None:
+    need(isinstance(fitted.model, BaseGBMAP), "a model to ask that is no GBMAP")
+    need(isinstance(fitted.preprocessing, Pipeline | None), "preprocessing that is no pipeline")
 
 
 def _check_calibration(calibration: Calibration) -> None:
@@ -425,8 +429,8 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Neighbours: _check_neighbours,
     DriftDetector: _check_detector,
     Drifter: _check_drifter,
-    Watched: _check_watched,
-    Subject: _check_subject,
+    MonitoredModel: _check_watched,
+    FittedModel: _check_subject,
     Calibration: _check_calibration,
     TableModel: _check_table_model,
     Schema: _check_schema,
@@ -455,6 +459,7 @@ _REGISTRY = Registry(
     way_out=_way_out,
     left_out=frozenset(_CALLBACKS),
     added=_ADDED,
+    renamed={"drift.Watched": {"subject": "fitted"}},
     admit=_admit,
     listed=_LISTED,
 )

@@ -247,7 +247,7 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(run, folder, tmp
     def fail(source, target):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gbmap._files.replacing.os.replace", fail)
+    monkeypatch.setattr("gbmap._utils.replacing.os.replace", fail)
     ended = run("export", folder / "price.gbmap", "--to", to, "-o", old)
     assert ended.code == 3
     assert ended.err == f"gbmap: {old}: no space left on device.\n"

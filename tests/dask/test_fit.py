@@ -161,7 +161,7 @@ def test_candidates_of_one_round_have_the_local_loss_and_gradient(problem, monke
             raise InterruptedError
 
         thetas, found = np.random.default_rng(0).normal(size=(2, 6)), []
-        monkeypatch.setattr("gbmap._problem.boost", ask)
+        monkeypatch.setattr("gbmap._fit.problem.boost", ask)
         with pytest.raises(InterruptedError):
             GBMAPRegressor(random_state=0).fit(X, y)
         return found[0]

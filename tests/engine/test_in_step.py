@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._core.in_step import in_step
+from gbmap._core.lockstep import solve_in_lockstep
 from gbmap._core.minimise import minimise
 from gbmap._rows.memory import MemoryRows
 
@@ -33,7 +33,7 @@ def test_each_solve_ends_as_it_does_alone():
         rounds.append(numbers)
         return [bowl(*each) for each in zip(numbers, points, strict=True)]
 
-    together = in_step([descent, partial(descent, max_iter=2), descent], answer)
+    together = solve_in_lockstep([descent, partial(descent, max_iter=2), descent], answer)
     alone = [descent(partial(bowl, 0)), descent(partial(bowl, 1), 2), descent(partial(bowl, 2))]
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_array_equal(one.x, other.x)
@@ -51,7 +51,7 @@ def test_a_failing_answer_ends_all_solves(failure):
         raise failure
 
     with pytest.raises(failure):
-        in_step([descent, descent], answer)
+        solve_in_lockstep([descent, descent], answer)
     assert threading.active_count() == before
 
 
@@ -66,7 +66,7 @@ def test_a_thread_that_cannot_be_started_leaves_none_waiting(monkeypatch):
     monkeypatch.setattr(ThreadPoolExecutor, "submit", full)
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="new thread"):
-        in_step([descent, descent], lambda numbers, points: [bowl(0, point) for point in points])
+        solve_in_lockstep([descent, descent], lambda numbers, points: [bowl(0, point) for point in points])
     assert threading.active_count() == before
 
 
@@ -77,7 +77,7 @@ def test_a_failing_solve_is_told_when_the_others_have_ended():
 
     asked = []
     with pytest.raises(ZeroDivisionError):
-        in_step(
+        solve_in_lockstep(
             [fails, descent],
             lambda numbers, points: asked.append(numbers) or [bowl(0, points[0])] * len(numbers),
         )
@@ -90,7 +90,7 @@ def test_solves_know_what_their_caller_ignores():
 
     with np.errstate(over="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert in_step([overflows], lambda numbers, points: [(10.0, points[0])]) == [np.inf]
+        assert solve_in_lockstep([overflows], lambda numbers, points: [(10.0, points[0])]) == [np.inf]
 
 
 @pytest.mark.parametrize(

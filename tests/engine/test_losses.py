@@ -246,7 +246,7 @@ def test_losses_are_below_others_if_the_gain_is_more_than_its_standard_error():
     others = RowLosses(5 * ones, ones, ones)
 
     def gain(gains, weight=ones):
-        return RowLosses(5 - gains, weight, ones).are_below(others)
+        return RowLosses(5 - gains, weight, ones).improves_on(others)
 
     assert gain(0.11 + spread)
     assert not gain(0.09 + spread)
@@ -262,6 +262,6 @@ def test_a_few_rows_do_not_decide_whether_losses_are_below():
     ones, spread = np.ones(1000), np.resize([-1.0, 1.0], 1000)
     others, gains = RowLosses(0 * ones, ones, ones), 0.05 + spread
     gains[:4] = -1e6
-    assert RowLosses(-gains, ones, ones).are_below(others)
+    assert RowLosses(-gains, ones, ones).improves_on(others)
     gains[:4], gains[4:] = 1e6, -0.05 + spread[4:]
-    assert not RowLosses(-gains, ones, ones).are_below(others)
+    assert not RowLosses(-gains, ones, ones).improves_on(others)

@@ -16,10 +16,12 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gbmap import GBMAPClassifier, GBMAPRegressor, _progress, _refining, losses
+from gbmap import GBMAPClassifier, GBMAPRegressor, losses
 from gbmap._files.codec import encode
 from gbmap._files.container import Container, write
-from gbmap._progress import Checkpoint, identity_of
+from gbmap._fit import refining
+from gbmap.estimators import checkpoint as checkpoints
+from gbmap.estimators.checkpoint import Checkpoint, identity_of
 from gbmap.persistence import ModelFileError
 
 X, y = make_friedman1(400, random_state=0)
@@ -44,7 +46,7 @@ class Killed(BaseException):
 
 def fit_until(model, path, stage, monkeypatch, *data):
     """Fit until the file holds so many stages, then end at once, without any cleaning up."""
-    write, count = _progress.write, 0
+    write, count = checkpoints.write, 0
 
     def write_and_die(*arguments):
         nonlocal count
@@ -54,7 +56,7 @@ def fit_until(model, path, stage, monkeypatch, *data):
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(_progress, "write", write_and_die)
+        patch.setattr(checkpoints, "write", write_and_die)
         with pytest.raises(Killed):
             model.fit(*(data or (X, y)), checkpoint=path)
 
@@ -231,13 +233,13 @@ def test_a_fit_killed_while_it_refines_ends_with_the_same_model(tmp_path, monkey
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(_refining, "refine", die)
+        patch.setattr(refining, "refine", die)
         with pytest.raises(Killed):
             GBMAPRegressor(3, **settings).fit(X, y, checkpoint=tmp_path / "fit")
     again = GBMAPRegressor(3, **settings).fit(X, y, checkpoint=tmp_path / "fit")
     assert_same(again, expected)
     with monkeypatch.context() as patch:  # what is finished is in the file
-        patch.setattr(_refining, "refine", die)
+        patch.setattr(refining, "refine", die)
         once_more = GBMAPRegressor(3, **settings).fit(X, y, checkpoint=tmp_path / "fit")
     assert_same(once_more, expected)
     np.testing.assert_array_equal(once_more.n_refinements_, expected.n_refinements_)
@@ -280,7 +282,7 @@ def test_a_forged_file_is_refused(tmp_path, change):
     path = tmp_path / "fit.gbmap"
     model = GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)
     forged = replace(Checkpoint.open(path, identity_of(model, 0, [X, y, None])).progress, **change)
-    unchecked = replace(_progress._REGISTRY, check=lambda instance: None)
+    unchecked = replace(checkpoints._REGISTRY, check=lambda instance: None)
     write(path, Container(*encode(forged, unchecked), {}))
     with pytest.raises(ModelFileError, match=r"fit.gbmap is damaged, or no checkpoint"):
         GBMAPRegressor(2, random_state=0).fit(X, y, checkpoint=path)

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import gbmap
-from gbmap._files import container, replacing
+from gbmap._files import container
 from gbmap._files.codec import NotStorableError, Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
+from gbmap._utils import replacing
 
 VERSIONS = {"gbmap": "0"}
 NOTHING = Registry({}, lambda instance: None)

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gbmap import losses
-from gbmap._identity import UnknownContentError, digest_of
+from gbmap.estimators.identity import UnknownContentError, digest_of
 
 X = np.random.RandomState(0).normal(size=(40, 3))
 y = X[:, 0] ** 2
@@ -157,7 +157,7 @@ SCRIPT = textwrap.dedent("""
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.frozen import FrozenEstimator
     from gbmap import GBMAPRegressor
-    from gbmap._identity import digest_of
+    from gbmap.estimators.identity import digest_of
     X = np.random.RandomState(0).normal(size=(30, 3))
     class Own:
         names = frozenset("abcdefg")

@@ -14,8 +14,8 @@ import pytest
 
 import gbmap
 from gbmap import tables
-from gbmap._files import replacing as module
-from gbmap._files.replacing import replacing
+from gbmap._utils import replacing as module
+from gbmap._utils.replacing import replacing
 from gbmap.report import make_report
 from gbmap.tables.errors import TableError
 
@@ -143,7 +143,7 @@ def test_a_pipe_is_written_to_and_not_replaced(written):
 
 def test_standard_output_keeps_what_is_printed_around_a_file(tmp_path):
     code = (
-        "from gbmap._files.replacing import replacing\n"
+        "from gbmap._utils.replacing import replacing\n"
         "print('before')\n"
         "with replacing('/dev/stdout') as file: file.write(b'inside\\n')\n"
         "print('after')"

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection.explanation import explain
 
 mpl.use("agg")
@@ -323,18 +323,18 @@ def test_the_picture_needs_a_row_and_output_that_exist():
 def test_columns_and_outputs_are_found_by_name_or_position():
     X, y = draw()
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    subject = Subject.of(classifier().fit(frame, classes(y, 3)))
-    assert [subject.feature_index(each) for each in ("b", 1, -3, np.int64(1))] == [1] * 4
-    assert subject.output_index("middle") == 1
+    fitted = FittedModel.of(classifier().fit(frame, classes(y, 3)))
+    assert [fitted.feature_index(each) for each in ("b", 1, -3, np.int64(1))] == [1] * 4
+    assert fitted.output_index("middle") == 1
     for feature in ("e", 4, -5, None):
         with pytest.raises(
             ValueError, match=r"feature must be .* 4 columns, got .* the columns are a, b, c, d"
         ):
-            subject.feature_index(feature)
+            fitted.feature_index(feature)
     for output in (1, None, "high"):
         with pytest.raises(ValueError, match=r"output must be one of \['low', 'middle', 'top'\]"):
-            subject.output_index(output)
-    two, number = Subject.of(classifier().fit(X, y > np.median(y))), Subject.of(regressor().fit(X, y))
+            fitted.output_index(output)
+    two, number = FittedModel.of(classifier().fit(X, y > np.median(y))), FittedModel.of(regressor().fit(X, y))
     assert two.output_index(None) == number.output_index(None) == number.output_index(0) == 0
     for alone, output in [(two, 0), (two, False), (two, True), (number, 1)]:
         with pytest.raises(ValueError, match="output must be None for a model with one output"):

@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 )
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection.attribution import attributions
 from gbmap.inspection.explanation import explain
 
@@ -153,7 +153,7 @@ def test_the_local_model_in_the_users_columns_gives_the_prediction(kind, standar
     local = explain(model, frame, standardized=standardized)
     assert local.feature_names.tolist() == frame.columns.tolist()
     assert_allclose(local.intercepts + (local.coefficients * local.inputs).sum(axis=1), model.predict(frame))
-    columns = Subject.of(model).columns
+    columns = FittedModel.of(model).columns
     assert_array_equal(local.inputs[:, columns.is_used & ~columns.is_number], 1)
     assert_array_equal(local.inputs[:, ~columns.is_used], 0)
 
@@ -161,7 +161,7 @@ def test_the_local_model_in_the_users_columns_gives_the_prediction(kind, standar
 @EACH
 def test_numeric_coefficients_are_derivatives_in_the_users_column(kind):
     frame, model = draw()[0], fitted(kind)
-    local, is_number = explain(model, frame), Subject.of(model).columns.is_number
+    local, is_number = explain(model, frame), FittedModel.of(model).columns.is_number
     for name in (*NUMBERS, "year"):
         k, given = frame.columns.get_loc(name), frame[name].notna().to_numpy()
         slope = derivative(model, frame, name)[given]
@@ -186,7 +186,7 @@ def test_attributions_are_complete_and_zero_where_a_row_equals_the_baseline(kind
 @EACH
 def test_a_linear_model_splits_into_what_swapping_one_column_changes(kind):
     frame, model = draw()[0], fitted(kind, "identity")
-    rows, is_number = frame.head(5), Subject.of(model).columns.is_number
+    rows, is_number = frame.head(5), FittedModel.of(model).columns.is_number
     local, shares = explain(model, rows), attributions(model, rows, frame)
     for k, name in enumerate(frame.columns):
         expected = gain_over_swapped(model, rows, name)
@@ -303,12 +303,12 @@ def test_columns_without_names_are_numbered():
 
 
 def test_inputs_are_named_by_column_category_and_gap():
-    subject = Subject.of(fitted("scaled and one-hot"))
-    assert subject.input_names.tolist() == [
+    model = FittedModel.of(fitted("scaled and one-hot"))
+    assert model.input_names.tolist() == [
         "age", "income", "income missing", "city=Kyiv", "city=Oslo", "city=Rome", "sex=m", "sex=nan"
     ]  # fmt: skip
-    assert subject.columns.has_rest.tolist() == [False, True, False, False, True, False]
-    assert not Subject.of(fitted("rest passes")).columns.has_rest.any()
+    assert model.columns.has_rest.tolist() == [False, True, False, False, True, False]
+    assert not FittedModel.of(fitted("rest passes")).columns.has_rest.any()
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])

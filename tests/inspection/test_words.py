@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPRegressor
-from gbmap._subject import Subject
-from gbmap.inspection._words import HalfSpace, half_space, standard_rows
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.words import HalfSpace, half_space, standard_rows
 
 COMPARE = {">": np.greater, "<": np.less, ">=": np.greater_equal, "<=": np.less_equal}
 
@@ -34,14 +34,14 @@ def frame(n=200, seed=0):
 
 
 def with_learner(X, weights, offset, *, before=None, activation="softplus"):
-    """Return the subject of a model that holds one learner with given weights of its inputs."""
+    """Return the fitted of a model that holds one learner with given weights of its inputs."""
     model = GBMAPRegressor(n_components=1, activation=activation, random_state=0)
     model = model if before is None else make_pipeline(before, model)
     model.fit(X, np.arange(len(X), dtype=float))
     gbmap = model if before is None else model[-1]
     weights, offsets = np.array([weights], dtype=float), np.array([offset], dtype=float)
     gbmap.ensemble_ = replace(gbmap.ensemble_, weights=weights, offsets=offsets)
-    return Subject.of(model)
+    return FittedModel.of(model)
 
 
 def check(words, X):
@@ -54,31 +54,31 @@ def check(words, X):
 
 
 def test_one_weight_gives_a_threshold_on_one_column():
-    subject = with_learner(frame(), [2, 0, 0, 0], -91)
-    assert half_space(subject, 0) == "age > 45.5"
-    assert half_space(subject, 0, active=False) == "age <= 45.5"
+    fitted = with_learner(frame(), [2, 0, 0, 0], -91)
+    assert half_space(fitted, 0) == "age > 45.5"
+    assert half_space(fitted, 0, active=False) == "age <= 45.5"
 
 
 def test_a_negative_first_weight_turns_the_inequality_round():
-    subject = with_learner(frame(), [-2, 0, 0, 0], 91)
-    assert half_space(subject, 0) == "age < 45.5"
-    assert half_space(subject, 0, active=False) == "age >= 45.5"
+    fitted = with_learner(frame(), [-2, 0, 0, 0], 91)
+    assert half_space(fitted, 0) == "age < 45.5"
+    assert half_space(fitted, 0, active=False) == "age >= 45.5"
 
 
 def test_terms_come_by_their_weight_in_standard_deviations_over_the_first_ones_coefficient():
     X = frame()
     scale = X.std(ddof=0).to_numpy()
-    subject = with_learner(X, np.array([0.5, 1, -0.8, 0]) / scale, 0)
+    fitted = with_learner(X, np.array([0.5, 1, -0.8, 0]) / scale, 0)
     ratios = scale[1] / scale * [0.5, 1, -0.8, 0]
     left = f"year - {float(f'{-ratios[2]:.2g}'):.15g} income + {float(f'{ratios[0]:.2g}'):.15g} age"
-    assert half_space(subject, 0).startswith(f"{left} > ")
-    assert half_space(subject, 0, n_terms=2).startswith(left.rsplit(" + ", 1)[0] + " > ")
+    assert half_space(fitted, 0).startswith(f"{left} > ")
+    assert half_space(fitted, 0, n_terms=2).startswith(left.rsplit(" + ", 1)[0] + " > ")
 
 
 def test_inputs_left_out_stand_at_their_training_means():
     X = frame()
-    subject = with_learner(X, [1, 0.1, 0, 0], -40 - 0.1 * X["year"].mean())
-    assert half_space(subject, 0, n_terms=1) == "age > 40"
+    fitted = with_learner(X, [1, 0.1, 0, 0], -40 - 0.1 * X["year"].mean())
+    assert half_space(fitted, 0, n_terms=1) == "age > 40"
 
 
 def test_terms_that_hardly_count_are_left_out():
@@ -98,16 +98,16 @@ def test_a_learner_without_weights_is_active_everywhere_or_nowhere():
     for offset, active, words in [
         (1, True, "everywhere"), (1, False, "nowhere"), (0, True, "nowhere"), (-1, False, "everywhere"),
     ]:  # fmt: skip
-        subject = with_learner(frame(), np.zeros(4), offset)
-        assert half_space(subject, 0, active=active) == words
-        assert HalfSpace.of(subject, 0).holds(frame().to_numpy()).all() == (offset > 0)
+        fitted = with_learner(frame(), np.zeros(4), offset)
+        assert half_space(fitted, 0, active=active) == words
+        assert HalfSpace.of(fitted, 0).holds(frame().to_numpy()).all() == (offset > 0)
 
 
 def test_learners_with_the_identity_activation_are_active_everywhere():
-    subject = with_learner(frame(), [1, 0, 0, 0], -1e6, activation="identity")
-    assert half_space(subject, 0) == "everywhere"
-    assert half_space(subject, 0, active=False) == "nowhere"
-    assert HalfSpace.of(subject, 0).holds(frame().to_numpy()).all()
+    fitted = with_learner(frame(), [1, 0, 0, 0], -1e6, activation="identity")
+    assert half_space(fitted, 0) == "everywhere"
+    assert half_space(fitted, 0, active=False) == "nowhere"
+    assert HalfSpace.of(fitted, 0).holds(frame().to_numpy()).all()
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_categories_and_gaps_are_named(weights, offset, words, complement):
     before = make_column_transformer(
         (OneHotEncoder(), ["city"]), (SimpleImputer(add_indicator=True), ["age"])
     )
-    subject = with_learner(X, weights, offset, before=before)
-    assert half_space(subject, 0) == words
-    assert half_space(subject, 0, active=False) == complement
+    fitted = with_learner(X, weights, offset, before=before)
+    assert half_space(fitted, 0) == words
+    assert half_space(fitted, 0, active=False) == complement
 
 
 @pytest.mark.parametrize("before", [None, StandardScaler(), MinMaxScaler((5, 6))], ids=str)
@@ -138,17 +138,17 @@ def test_categories_and_gaps_are_named(weights, offset, words, complement):
 @settings(max_examples=10, deadline=None, derandomize=True)
 def test_what_is_written_is_what_holds_in_the_users_units(before, seed):
     rng, X = np.random.default_rng(seed), frame()
-    subject = with_learner(X, np.zeros(4), 0, before=before)
-    inputs = np.asarray(subject.read(X))
+    fitted = with_learner(X, np.zeros(4), 0, before=before)
+    inputs = np.asarray(fitted.read(X))
     weights = rng.standard_normal((1, 4)) / inputs.std(axis=0)
     offsets = -weights @ inputs.mean(axis=0) + rng.normal(0, 1, 1)
-    subject.model.ensemble_ = replace(subject.ensemble, weights=weights, offsets=offsets)
-    for rows in (None, standard_rows(subject, inputs)):
-        written = HalfSpace.of(subject, 0, rows)
+    fitted.model.ensemble_ = replace(fitted.ensemble, weights=weights, offsets=offsets)
+    for rows in (None, standard_rows(fitted, inputs)):
+        written = HalfSpace.of(fitted, 0, rows)
         assert_array_equal(check(written.words(), X), written.holds(inputs))
         assert_array_equal(check(written.words(active=False), X), ~written.holds(inputs))
-    all_terms = HalfSpace.of(subject, 0, n_terms=4).holds(inputs)
-    assert (all_terms == (subject.ensemble.project(inputs)[:, 0] > 0)).mean() > 0.95
+    all_terms = HalfSpace.of(fitted, 0, n_terms=4).holds(inputs)
+    assert (all_terms == (fitted.ensemble.project(inputs)[:, 0] > 0)).mean() > 0.95
 
 
 def factor(n=400, n_copies=6):
@@ -159,70 +159,70 @@ def factor(n=400, n_copies=6):
     return np.hstack([copies, rng.standard_normal((n, 2))])
 
 
-def agreement(subject, X, rows):
-    written, active = HalfSpace.of(subject, 0, rows), subject.ensemble.project(X)[:, 0] > 0
+def agreement(fitted, X, rows):
+    written, active = HalfSpace.of(fitted, 0, rows), fitted.ensemble.project(X)[:, 0] > 0
     return (written.holds(X) == active).mean()
 
 
 def test_fitted_to_rows_the_words_tell_more_rows_where_columns_go_together():
     X = factor()
     # The three largest weights together point the other way than all of them.
-    subject = with_learner(X, [1.0, -0.9, -0.9, 0.8, 0.8, 0.8, 0.1, 0.1], 0.3)
-    assert agreement(subject, X, None) < 0.5
-    assert agreement(subject, X, standard_rows(subject, X)) > 0.8
-    assert half_space(subject, 0, rows=standard_rows(subject, X)) != half_space(subject, 0)
+    fitted = with_learner(X, [1.0, -0.9, -0.9, 0.8, 0.8, 0.8, 0.1, 0.1], 0.3)
+    assert agreement(fitted, X, None) < 0.5
+    assert agreement(fitted, X, standard_rows(fitted, X)) > 0.8
+    assert half_space(fitted, 0, rows=standard_rows(fitted, X)) != half_space(fitted, 0)
 
 
 def test_columns_without_weight_are_never_named():
     X = factor()
     X[:, 0] = X[:, 3:6].sum(axis=1)  # would say it best
-    subject = with_learner(X, [0, 0, 0, 1, 1, 1, 0.5, 0], 0)
+    fitted = with_learner(X, [0, 0, 0, 1, 1, 1, 0.5, 0], 0)
     for n_terms in (1, 3, 8):
-        inputs = HalfSpace.of(subject, 0, standard_rows(subject, X), n_terms=n_terms).inputs
+        inputs = HalfSpace.of(fitted, 0, standard_rows(fitted, X), n_terms=n_terms).inputs
         assert 1 <= len(inputs) <= n_terms
         assert set(inputs) <= {3, 4, 5, 6}
 
 
 def test_a_column_that_another_one_stands_for_comes_after_one_that_says_something_new():
     X = factor()
-    subject = with_learner(X, [1, 1, 0, 0, 0, 0, 0.9, 0], 0)
-    assert sorted(HalfSpace.of(subject, 0, standard_rows(subject, X), n_terms=2).inputs)[1] == 6
-    assert sorted(HalfSpace.of(subject, 0, n_terms=2).inputs) == [0, 1]
+    fitted = with_learner(X, [1, 1, 0, 0, 0, 0, 0.9, 0], 0)
+    assert sorted(HalfSpace.of(fitted, 0, standard_rows(fitted, X), n_terms=2).inputs)[1] == 6
+    assert sorted(HalfSpace.of(fitted, 0, n_terms=2).inputs) == [0, 1]
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=10, deadline=None, derandomize=True)
 def test_fitted_to_rows_too_the_largest_term_comes_first(seed):
     X = factor()
-    subject = with_learner(X, np.random.default_rng(seed).standard_normal(8), 0)
-    written = HalfSpace.of(subject, 0, standard_rows(subject, X))
+    fitted = with_learner(X, np.random.default_rng(seed).standard_normal(8), 0)
+    written = HalfSpace.of(fitted, 0, standard_rows(fitted, X))
     sizes = np.abs(written.coefficients) * X.std(axis=0)[written.inputs]
     assert (np.diff(sizes) <= 0.01 * sizes[0]).all()
 
 
 def test_a_single_row_says_little_about_which_columns_go_together():
     X = factor()
-    subject = with_learner(X, [1, 0.8, 0.6, 0, 0, 0, 0.1, 0.1], 0)
-    few = HalfSpace.of(subject, 0, standard_rows(subject, X[:1]))
-    assert_array_equal(few.inputs, HalfSpace.of(subject, 0).inputs)
+    fitted = with_learner(X, [1, 0.8, 0.6, 0, 0, 0, 0.1, 0.1], 0)
+    few = HalfSpace.of(fitted, 0, standard_rows(fitted, X[:1]))
+    assert_array_equal(few.inputs, HalfSpace.of(fitted, 0).inputs)
 
 
 def test_sparse_rows_give_the_words_of_dense_ones():
     X = np.where(factor() > 0.5, factor(), 0.0)
-    subject = with_learner(X, np.arange(1, 9) / 8, -1)
+    fitted = with_learner(X, np.arange(1, 9) / 8, -1)
     sparse = scipy.sparse.csr_array(X)
     dense_words, sparse_words = (
-        HalfSpace.of(subject, 0, standard_rows(subject, rows)) for rows in (X, subject.read(sparse))
+        HalfSpace.of(fitted, 0, standard_rows(fitted, rows)) for rows in (X, fitted.read(sparse))
     )
     assert dense_words.words() == sparse_words.words()
-    assert_array_equal(dense_words.holds(X), sparse_words.holds(subject.read(sparse)))
+    assert_array_equal(dense_words.holds(X), sparse_words.holds(fitted.read(sparse)))
 
 
 def test_the_rows_that_words_are_fitted_to_are_bounded_and_the_same_each_time(monkeypatch):
     X = factor()
-    subject = with_learner(X, np.ones(8), 0)
-    monkeypatch.setattr("gbmap.inspection._words._SAMPLE_NUMBERS", 800)
-    rows = standard_rows(subject, X)
+    fitted = with_learner(X, np.ones(8), 0)
+    monkeypatch.setattr("gbmap._fitted.words._SAMPLE_NUMBERS", 800)
+    rows = standard_rows(fitted, X)
     assert rows.shape == (100, 8)
-    assert_array_equal(rows, standard_rows(subject, X))
+    assert_array_equal(rows, standard_rows(fitted, X))
     assert len(np.unique(rows, axis=0)) == 100

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection import attributions, explain, regions
 from gbmap.inspection.attribution import over_the_average
 from gbmap.plots import ExplanationDisplay, ImportanceDisplay, LossCurveDisplay, RegionDisplay
@@ -182,8 +182,8 @@ def test_importances_behind_a_pipeline_are_those_of_the_users_columns(table):
     assert len(towns) == 4
     assert by_name["town"] == pytest.approx(np.sqrt(np.sum(np.square(towns))))
     # What the columns add over the average row, asked of every row: of a category, all its inputs together.
-    subject = Subject.of(model)
-    added = np.abs(over_the_average(subject, subject.read(frame))[0][..., 0]).mean(axis=0) / y.std()
+    fitted = FittedModel.of(model)
+    added = np.abs(over_the_average(fitted, fitted.read(frame))[0][..., 0]).mean(axis=0) / y.std()
     assert_allclose(display.importances[:4], added[:4], rtol=0.01)
     assert_allclose(display.importances[4], added[4], rtol=0.3)
 

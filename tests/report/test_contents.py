@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
-from gbmap._sklearn import safe_indexing
+from gbmap._utils.scikit_learn import safe_indexing
 from gbmap.inspection import attributions, explain, learner_cards, regions
 from gbmap.report import make_report
 from gbmap.report.page import number

@@ -114,7 +114,7 @@ def product_by_rows(rows: Any, matrix: Any) -> Any:
     return out
 
 
-def beside(array: Array, other: Any, dtype: Any = None) -> Any:
+def asarray_like(array: Array, other: Any, dtype: Any = None) -> Any:
     """Return a NumPy array as one of another's library, on its device, and of its type unless told."""
     if not is_foreign(other):
         return array.astype(other.dtype if dtype is None else dtype, copy=False)

@@ -10,9 +10,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gbmap._core.activation import secant, sigmoid, softplus
-from gbmap._core.arrays import beside, namespace, product_by_rows, wide
+from gbmap._core.arrays import asarray_like, namespace, product_by_rows, wide
 from gbmap._core.units import Units
-from gbmap._shown import Result, Shown, counted
+from gbmap._utils.shown import Result, Shown, counted
 
 Array = NDArray[Any]
 
@@ -151,12 +151,12 @@ class Ensemble(Result):
         if dtype == xp.float32 and not self._fits_float32():
             dtype = wide(X)
             X = X.astype(dtype) if scipy.sparse.issparse(X) else xp.astype(X, dtype)
-        weights = beside(self.weights.T, X, dtype)
+        weights = asarray_like(self.weights.T, X, dtype)
         offsets = self.offsets
         if self.center.any() and not scipy.sparse.issparse(X):
-            X = X - beside(self.center, X, dtype)
+            X = X - asarray_like(self.center, X, dtype)
             offsets = offsets + self.weights @ self.center
-        z: Array = xp.astype(product_by_rows(X, weights), wide(X)) + beside(offsets, X, wide(X))
+        z: Array = xp.astype(product_by_rows(X, weights), wide(X)) + asarray_like(offsets, X, wide(X))
         return z
 
     def _fits_float32(self) -> bool:
@@ -174,8 +174,8 @@ class Ensemble(Result):
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
         z = self.project(X)
-        value = softplus(z, beside(self.beta, z)) if self.activation == "softplus" else z
-        phi: Array = beside(self.intercepts, z) + beside(self.signs, z) * value
+        value = softplus(z, asarray_like(self.beta, z)) if self.activation == "softplus" else z
+        phi: Array = asarray_like(self.intercepts, z) + asarray_like(self.signs, z) * value
         return phi
 
     def score(self, X: Any) -> Array:

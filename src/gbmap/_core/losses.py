@@ -420,7 +420,7 @@ class RowLosses(NamedTuple):
         kept = np.concatenate([self._smallest(group, len(group) - n_out) for group in groups])
         return float(np.average(self.values[kept], weights=self.weight[kept]))
 
-    def are_below(self, others: RowLosses) -> bool:
+    def improves_on(self, others: RowLosses) -> bool:
         """Return whether the same rows have lower losses here than there, by more than chance."""
         counted = np.flatnonzero(self.weight > 0)
         gains = (others.values - self.values)[counted]

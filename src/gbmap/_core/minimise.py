@@ -12,8 +12,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import Bounds, minimize
 
 Array = NDArray[Any]
-Asked = tuple[float, Array]  # value and gradient
-Ask = Callable[[Array], Asked]
+ValueAndGradient = tuple[float, Array]  # value and gradient
+Ask = Callable[[Array], ValueAndGradient]
 # A matrix that tells about how the function curves at a point, its diagonal, or None if that is not known.
 Hessian = Callable[[Array], Array | None]
 
@@ -109,7 +109,9 @@ class _Function:
     bounds: tuple[Array, Array] | None
     watch: Callable[[Array], bool] | None
 
-    def descend(self, start: Array, first: Asked, variables: _Variables, max_iter: int) -> _Descent:
+    def descend(
+        self, start: Array, first: ValueAndGradient, variables: _Variables, max_iter: int
+    ) -> _Descent:
         """Run L-BFGS-B from a point, given value and gradient there."""
         # The first step of L-BFGS-B has length one, which is Newton's in units of the gradient; or, within
         # bounds, at most that of the gradient, which is Newton's where the Hessian is the identity.
@@ -117,7 +119,7 @@ class _Function:
         step = step if self.bounds is None else float(np.sqrt(self.unit))
         n_asked, is_stopped = 0, False
 
-        def evaluate(u: Array) -> Asked:
+        def evaluate(u: Array) -> ValueAndGradient:
             nonlocal n_asked
             n_asked += 1
             value, gradient = first if n_asked == 1 else self.ask(variables.theta(u * step))
@@ -203,7 +205,7 @@ class _Variables:
         return along_theta / self._root if self._is_diagonal else self._inverse @ along_theta
 
 
-def _is_finite(asked: Asked) -> bool:
+def _is_finite(asked: ValueAndGradient) -> bool:
     return bool(np.isfinite(asked[0]) and np.isfinite(asked[1]).all())
 
 

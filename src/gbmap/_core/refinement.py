@@ -13,7 +13,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import minimise
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Few, Rows, Sample
+from gbmap._core.rows import RowActivations, Rows, Sample
 from gbmap._core.units import Units
 from gbmap._core.weak_learner import Solver, box
 
@@ -53,7 +53,7 @@ class Refinement:
     curve: Array
 
 
-def is_left_open(refine: Any) -> bool:
+def is_automatic(refine: Any) -> bool:
     """Return whether the parameter asks to refine as far as unseen rows say, and not by a number."""
     return isinstance(refine, bool | np.bool_) and bool(refine)
 
@@ -114,7 +114,7 @@ class _Judge:
 
     def verdict(self) -> tuple[Array, int]:
         """Return the best point and its number; where it all began, if the gain may be chance."""
-        if not self._best_losses.are_below(self._first):
+        if not self._best_losses.improves_on(self._first):
             return self._start, 0
         return self._best, int(np.argmin(self.curve))
 
@@ -143,7 +143,7 @@ def refined_ensemble(
     return result
 
 
-def _greedy_order(few: Few, signs: Array, loss: Loss) -> tuple[Array, Array]:
+def _greedy_order(few: RowActivations, signs: Array, loss: Loss) -> tuple[Array, Array]:
     """Return the learners in the order in which they lower the loss most, and the constants beside them."""
     columns = (few.g * signs).T
     left = list(np.argsort(_best_constants(few.F + columns, few, loss)[1], kind="stable"))
@@ -158,7 +158,7 @@ def _greedy_order(few: Few, signs: Array, loss: Loss) -> tuple[Array, Array]:
     return np.array(order), np.array(constants)
 
 
-def _best_constants(scores: Array, few: Few, loss: Loss) -> tuple[Array, Array]:
+def _best_constants(scores: Array, few: RowActivations, loss: Loss) -> tuple[Array, Array]:
     """Return the constant to add to each row of scores, and the loss then.
 
     A loss is convex, so that the constant lies where the mean slope changes its sign.

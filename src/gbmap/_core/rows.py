@@ -84,11 +84,11 @@ class Sample(Rows, Protocol):
     ) -> Array | None:
         """Return the Gauss-Newton matrix of m learners together, or None if it would be too large."""
 
-    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> Few:
+    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows."""
 
 
-class Few(NamedTuple):
+class RowActivations(NamedTuple):
     """Some rows in memory: g(z) of m learners, (n, m), targets, scores to start from, and weights."""
 
     g: Array

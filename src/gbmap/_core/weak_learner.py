@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._core.in_step import in_step
-from gbmap._core.minimise import Ask, Asked, Hessian, minimise
+from gbmap._core.lockstep import solve_in_lockstep
+from gbmap._core.minimise import Ask, Hessian, ValueAndGradient, minimise
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
 
@@ -154,7 +154,7 @@ class _Problem:
             return [self.solve(rows, sign, start, tol, max_iter) for sign, start in starts]
         signs = np.array([sign for sign, _ in starts])
         solves = [partial(self._minimise, rows, sign, start, tol, max_iter, None) for sign, start in starts]
-        return in_step(solves, lambda numbers, thetas: self._answers(rows, thetas, signs[numbers]))
+        return solve_in_lockstep(solves, lambda numbers, thetas: self._answers(rows, thetas, signs[numbers]))
 
     def solve(
         self, rows: Rows, sign: int, start: Array, tol: float, max_iter: int, hessian: Hessian | None = None
@@ -162,12 +162,12 @@ class _Problem:
         """Run L-BFGS-B from `start`, in variables in which the Hessian is the identity if there is one."""
         signs = np.array([sign])
 
-        def ask(theta: Array) -> Asked:
+        def ask(theta: Array) -> ValueAndGradient:
             return self._answers(rows, [theta], signs)[0]
 
         return self._minimise(rows, sign, start, tol, max_iter, hessian, ask)
 
-    def _answers(self, rows: Rows, thetas: list[Array], signs: Array) -> list[Asked]:
+    def _answers(self, rows: Rows, thetas: list[Array], signs: Array) -> list[ValueAndGradient]:
         values, gradients = rows.value_and_gradient(
             self.objective, self.output, np.array(thetas), signs.astype(float)
         )

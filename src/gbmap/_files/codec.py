@@ -78,6 +78,8 @@ class Registry:
         Members that are not stored.
     added : dict of str to dict
         By the names of classes: members that files from before them do not have, and what they are then.
+    renamed : dict of str to dict
+        By the names of classes: names of members in files, and what they are called now.
     admit : callable
         Called with a class and the members of an instance, when it is written and before one is made of them;
         raises ValueError if that cannot be.
@@ -90,6 +92,7 @@ class Registry:
     way_out: Callable[[Any], str] = by_skops
     left_out: frozenset[str] = frozenset()
     added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     admit: Callable[[type, Mapping[str, Any]], None] = lambda cls, members: None
     listed: frozenset[str] = frozenset()
 
@@ -203,9 +206,10 @@ class _Encoder:
         else:
             state = value.__getstate__() or {}
         owner, members = self.owner, {}
+        in_file = {now: before for before, now in self.registry.renamed.get(name, {}).items()}
         for key in (key for key in state if key not in self.registry.left_out):
             self.owner = f"{type(value).__name__}.{key}"
-            members[key] = self.value(state[key])
+            members[in_file.get(key, key)] = self.value(state[key])
         self.owner = owner
         self.registry.admit(type(value), state)
         self.registry.check(value)
@@ -298,7 +302,8 @@ class _Decoder:
         cls = self.registry.classes.get(name)
         if cls is None:
             raise ValueError(f"an instance of the unknown class {name!r}")
-        members = {key: self.value(item) for key, item in state.items()}
+        now = self.registry.renamed.get(name, {})
+        members = {now.get(key, key): self.value(item) for key, item in state.items()}
         members |= {
             key: value for key, value in self.registry.added.get(name, {}).items() if key not in members
         }

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._files.codec import FAULTS, describe
-from gbmap._files.replacing import replacing
+from gbmap._utils.replacing import replacing
 
 Array = NDArray[Any]
 

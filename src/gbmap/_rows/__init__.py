@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from gbmap._core.arrays import beside, in_wide, is_foreign, namespace, to_numpy
+from gbmap._core.arrays import asarray_like, in_wide, is_foreign, namespace, to_numpy
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.dask import DaskRows, DaskTable, dask_rows, more_dask_rows
@@ -89,7 +89,7 @@ def _as_device_rows(
     ridge: float | None,
 ) -> tuple[DeviceRows, Moments, Array]:
     """Do the same where the data is."""
-    weight = None if weight is None else beside(weight, X)
+    weight = None if weight is None else asarray_like(weight, X)
     moments = device_moments(X, weight)
     if not moments.fit_float32:
         X = in_wide(X)
@@ -108,7 +108,7 @@ def _as_device_rows(
 
 
 def _less(targets: Any, score: Array | float) -> Any:
-    return targets - (beside(score, targets) if isinstance(score, np.ndarray) else score)
+    return targets - (asarray_like(score, targets) if isinstance(score, np.ndarray) else score)
 
 
 def _device_rows(
@@ -117,9 +117,11 @@ def _device_rows(
     xp = namespace(X)
     y, F = targets, xp.zeros_like(targets)
     if residual:
-        y = (_less(targets, score) - beside(units.target_mean, targets)) / beside(units.target_scale, targets)
+        y = (_less(targets, score) - asarray_like(units.target_mean, targets)) / asarray_like(
+            units.target_scale, targets
+        )
     elif isinstance(score, np.ndarray):
-        F = beside(score, targets)
+        F = asarray_like(score, targets)
     if not fits_float32(*(float(xp.max(xp.abs(each))) for each in (y, F))):
         X = in_wide(X)
         if X.dtype == xp.float32:
@@ -144,7 +146,7 @@ def more_rows(
     if isinstance(X, DaskTable):
         return more_dask_rows(X, like.units, like.team, residual=residual)
     if isinstance(like, DeviceRows):
-        weight = None if weight is None else beside(weight, X)
+        weight = None if weight is None else asarray_like(weight, X)
         return _device_rows(X, targets, score, weight, like.units, like.team, residual)
     return _rows(_blocks(X), targets, score, weight, like.units, like.team, residual)
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
-from gbmap._core.arrays import JAX, beside, library_of, namespace, product, to_numpy, wide
+from gbmap._core.arrays import JAX, asarray_like, library_of, namespace, product, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Few
+from gbmap._core.rows import RowActivations
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, draw, mean_absolute_attribution
@@ -165,7 +165,7 @@ class DeviceRows:
 
     def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
         # JAX takes an array from memory in less time than it brings one beside X.
-        there = theta.astype(self.X.dtype) if library_of(self.X) in JAX else beside(theta, self.X)
+        there = theta.astype(self.X.dtype) if library_of(self.X) in JAX else asarray_like(theta, self.X)
         block_sums = self._program(objective)
         parts = [block_sums(there, float(sign), *chunk) for chunk in self._chunks(output)]
         return to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
@@ -193,7 +193,7 @@ class DeviceRows:
         m = len(signs)
         thetas = vector[1:].reshape(m, -1)
         folded = np.append(vector[0], np.column_stack(self.units.fold(thetas[:, :-1], thetas[:, -1])))
-        there, there_signs = beside(folded, self.X), beside(signs, self.X)
+        there, there_signs = asarray_like(folded, self.X), asarray_like(signs, self.X)
         parts = [
             objective.joint_sums(there, there_signs, *chunk) for chunk in self._chunks(output, m + _VECTORS)
         ]
@@ -211,7 +211,7 @@ class DeviceRows:
 
     @cached_property
     def _center(self) -> Any:
-        return beside(self.units.center, self.X) if self.units.center.any() else None
+        return asarray_like(self.units.center, self.X) if self.units.center.any() else None
 
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
@@ -226,8 +226,8 @@ class DeviceRows:
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
         """Return the same with m learners added to the score."""
         thetas = vector[1:].reshape(len(signs), -1)
-        v, d = (beside(each, self.X) for each in self.units.fold(thetas[:, :-1], thetas[:, -1]))
-        there = beside(signs, self.X)
+        v, d = (asarray_like(each, self.X) for each in self.units.fold(thetas[:, :-1], thetas[:, -1]))
+        there = asarray_like(signs, self.X)
         parts = [
             product(objective.activation.value(product(x, v.T) + d), there)
             for x, *_ in self._chunks(output, len(signs))
@@ -304,7 +304,7 @@ class DeviceRows:
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
         A = self._standard_rows()
-        z = product(A, beside(theta[1:], A))
+        z = product(A, asarray_like(theta[1:], A))
         f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
         curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
         curvature = curvature if self.weight is None else curvature * self.weight
@@ -323,7 +323,7 @@ class DeviceRows:
         """Return the rows (x, 1) in standard units; those of a sample are kept, since it is asked again."""
         if self._standard is not None:
             return self._standard
-        X = (self.X - beside(self.units.mean, self.X)) * beside(self.units.inverse_scale, self.X)
+        X = (self.X - asarray_like(self.units.mean, self.X)) * asarray_like(self.units.inverse_scale, self.X)
         A = self._xp.concat([X, self._xp.ones_like(X[:, :1])], axis=1)
         if not self.complete:
             self._standard = A
@@ -332,7 +332,7 @@ class DeviceRows:
     def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
         """Return None: iterations are quick here, the matrix is not."""
 
-    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> Few:
+    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows, in memory."""
         few = self.sample(n_rows, np.random.default_rng(0))
         here = few.in_memory(np.random.default_rng(0)) if isinstance(few, DeviceRows) else few
@@ -393,7 +393,7 @@ def device_moments(X: Any, weight: Any) -> Moments:
     else:
         some = namespace(X).take(X, kept[reference_positions(kept.shape[0])], axis=0)
     reference = reference_point(to_numpy(some))
-    origin, sums = beside(reference, X), np.zeros((2, X.shape[1]))
+    origin, sums = asarray_like(reference, X), np.zeros((2, X.shape[1]))
     with np.errstate(all="ignore"):  # a column that overflows here is looked at again
         for rows in _chunks(X):
             d = _some(X, rows) - origin

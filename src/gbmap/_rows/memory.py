@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Few
+from gbmap._core.rows import RowActivations
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
@@ -370,14 +370,14 @@ class MemoryRows:
         matrix[1:, 1:] += np.kron(np.eye(len(signs)), ridge)
         return matrix
 
-    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> Few:
+    def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows, in float64."""
         some = slice(None, None, -(-self.n_rows // n_rows))
         v, d = self._folded(vector, (len(vector) - 1) // (self.n_columns + 1))
         z = (self.blocks.X[some] @ v.T).astype(np.float64) + d
         y, F = (each[output, some].astype(np.float64) for each in (self.y, self.F))
         weight = np.ones(len(y)) if self.weight is None else self.weight[some].astype(np.float64)
-        return Few(objective.activation.value(z), y, F, weight)
+        return RowActivations(objective.activation.value(z), y, F, weight)
 
     def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
         """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""

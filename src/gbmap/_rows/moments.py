@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 
-from gbmap._core.arrays import beside, namespace, to_numpy, wide
+from gbmap._core.arrays import asarray_like, namespace, to_numpy, wide
 from gbmap._core.units import Units
 
 Array = NDArray[Any]
@@ -214,12 +214,12 @@ def _farthest(y: Any, weight: Any, first: Array) -> Array:
     if not y.shape[0]:
         return np.zeros(y.shape[1])
     xp = namespace(y)
-    return to_numpy(xp.max(xp.abs(y - beside(first, y)), axis=0))
+    return to_numpy(xp.max(xp.abs(y - asarray_like(first, y)), axis=0))
 
 
 def _differences(y: Any, weight: Any, first: Array, unit: Array) -> tuple[Any, Any]:
     y, weight = _kept(y, weight)
-    return (y - beside(first, y)) / beside(unit, y), weight
+    return (y - asarray_like(first, y)) / asarray_like(unit, y), weight
 
 
 def _difference_total(y: Any, weight: Any, first: Array, unit: Array) -> Array:
@@ -228,4 +228,4 @@ def _difference_total(y: Any, weight: Any, first: Array, unit: Array) -> Array:
 
 def _difference_squares(y: Any, weight: Any, first: Array, unit: Array, mean: Array) -> Array:
     difference, weight = _differences(y, weight, first, unit)
-    return to_numpy(_sum((difference - beside(mean, difference)) ** 2, weight))
+    return to_numpy(_sum((difference - asarray_like(mean, difference)) ** 2, weight))

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from gbmap._initial import class_score
+from gbmap._fit.initial import class_score
 from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, open_data
 from gbmap.cli._sample import Sample

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import betabinom
 
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.cli._sample import Sample
 
 Array = NDArray[Any]
@@ -76,10 +76,10 @@ def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, A
         mean absolute share in the indicator of rows that raise the alarm (None if there are none), and
         "change", what is different in the column.
     """
-    subject = Subject.of(model.pipeline_)
+    fitted = FittedModel.of(model.pipeline_)
     shifts = contributions.reshape(len(contributions), -1)
     shift = np.take_along_axis(shifts, np.abs(shifts).argmax(axis=1)[:, None], axis=1)[:, 0]
-    in_alarms, words = _in_alarms(model, features), _words(subject, features, _days(model.schema_))
+    in_alarms, words = _in_alarms(model, features), _words(fitted, features, _days(model.schema_))
     found = [
         {
             "column": str(name),
@@ -87,7 +87,7 @@ def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, A
             "alarms": None if in_alarms is None else float(in_alarms[k]),
             "change": words[k],
         }
-        for k, name in enumerate(subject.feature_names)
+        for k, name in enumerate(fitted.feature_names)
     ]
     return sorted(found, key=lambda each: -abs(float(each["shift"])))
 
@@ -107,13 +107,13 @@ def _days(schema: Any) -> set[str]:
     return {name for column in dates for name, part in zip(column.features, column.parts) if part == "days"}
 
 
-def _words(subject: Subject, features: Any, days: set[str]) -> list[str]:
+def _words(fitted: FittedModel, features: Any, days: set[str]) -> list[str]:
     """Return for each column what has changed most between the training rows and these."""
-    columns, before = subject.columns, subject.model.mean_
-    after = np.asarray(subject.read(features).mean(axis=0)).reshape(-1)
-    size = np.abs(after - before) / subject.model.scale_
+    columns, before = fitted.columns, fitted.model.mean_
+    after = np.asarray(fitted.read(features).mean(axis=0)).reshape(-1)
+    size = np.abs(after - before) / fitted.model.scale_
     words = []
-    for column in range(len(subject.feature_names)):
+    for column in range(len(fitted.feature_names)):
         inputs = columns.inputs_of(column)
         if len(inputs) == 0:
             words.append("")
@@ -121,7 +121,7 @@ def _words(subject: Subject, features: Any, days: set[str]) -> list[str]:
         most = inputs[np.argmax(size[inputs])]
         was, now = ((mean[most] - columns.offset[most]) / columns.slope[most] for mean in (before, after))
         if columns.kind[most] == "number":
-            is_day = subject.feature_names[column] in days
+            is_day = fitted.feature_names[column] in days
             words.append(
                 "mean " + " -> ".join(_date(mean) if is_day else f"{mean:.4g}" for mean in (was, now))
             )

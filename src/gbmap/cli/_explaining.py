@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import rows_frame, squeeze
 from gbmap.inspection import explain
-from gbmap.inspection._results import rows_frame, squeeze
 from gbmap.inspection.attribution import over_the_average
 
 
@@ -45,11 +45,11 @@ def _told_apart(names: Any, *, several: bool) -> list[str]:
 
 def _over_the_average(pipeline: Any, features: Any) -> Any:
     """Return what each column adds over the average training row, as a frame."""
-    subject = Subject.of(pipeline)
-    values, base_values = over_the_average(subject, subject.read(features))
+    fitted = FittedModel.of(pipeline)
+    values, base_values = over_the_average(fitted, fitted.read(features))
     return rows_frame(
         squeeze(values),
-        subject.feature_names,
-        subject.output_names,
+        fitted.feature_names,
+        fitted.output_names,
         {"base_value": squeeze(np.tile(base_values, (len(values), 1)))},
     )

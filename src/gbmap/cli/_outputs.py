@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gbmap._files.replacing import is_place_of_file
+from gbmap._utils.replacing import is_place_of_file
 from gbmap.cli._errors import UsageError
 from gbmap.cli._screen import Screen
 from gbmap.cli._text import sentence

@@ -113,18 +113,18 @@ def _read(
 def _rows(
     model: Any, table: Any, keep: list[str], sample: Any, screen: Screen, *, with_alarms: bool
 ) -> Iterator[Any]:
-    from gbmap.cli.rows import alarm_columns, beside
+    from gbmap.cli.rows import alarm_columns, asarray_like
 
     with screen.progress() as progress:
         for frame in frames_of(table, "measuring", progress):
             features = model.features(frame)
             sample.add(features, targets_of(model, frame))
             if with_alarms:
-                yield beside(frame[keep], alarm_columns(model, features))
+                yield asarray_like(frame[keep], alarm_columns(model, features))
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._shown import counted
+    from gbmap._utils.shown import counted
 
     found, more = document["assessment"], document["alarms"]
     level = f"p below {document['level']:.3g}"

@@ -36,7 +36,7 @@ def evaluate(model: Model, data: Data, as_json: Json = False, quiet: Quiet = Fal
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._shown import counted
+    from gbmap._utils.shown import counted
 
     page.line(f"Scores on {counted(document['rows'], 'row')}, target {document['target']}")
     show_scores(page, {"gbmap": document["scores"]})

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from gbmap._files.replacing import replacing
+from gbmap._utils.replacing import replacing
 from gbmap.cli._models import example_rows, load_model
 from gbmap.cli._options import Json, Model, NoOverwrite, Quiet
 from gbmap.cli._outputs import Output
@@ -65,7 +65,7 @@ def export(
 
 def _write_sql(model: Any, out: Path, table: str, dialect: str, outputs: list[str] | None) -> list[str]:
     """Write the statement, and return the columns that it reads."""
-    from gbmap.sql import to_sql
+    from gbmap.sql.export import to_sql
 
     statement = to_sql(model.pipeline_, table, outputs=outputs, dialect=dialect)
     with replacing(out) as file:
@@ -88,12 +88,12 @@ def _refuse_lost_range(model: Any) -> None:
     """Refuse a model whose numbers do not fit into a graph, which holds float32."""
     import numpy as np
 
-    from gbmap._subject import Subject
+    from gbmap._fitted.model import FittedModel
     from gbmap.onnx._digits import lost_ranges
 
-    subject = Subject.of(model.pipeline_)
-    columns, targets = lost_ranges(subject.model, np.dtype(np.float32))
-    names = [*subject.input_names[columns], *([model.schema_.target] if targets.any() else [])]
+    fitted = FittedModel.of(model.pipeline_)
+    columns, targets = lost_ranges(fitted.model, np.dtype(np.float32))
+    names = [*fitted.input_names[columns], *([model.schema_.target] if targets.any() else [])]
     if names:
         raise ValueError(
             f"{names[0]!r} varies too much or too little for the float32 numbers of ONNX; rescale it in the "

@@ -119,7 +119,7 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._shown import counted
+    from gbmap._utils.shown import counted
 
     show_task(page, document)
     show_columns(page, [column for column in document["columns"] if column["kind"] == "dropped"])

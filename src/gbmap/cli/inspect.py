@@ -60,7 +60,7 @@ def _of_table_model(model: Any) -> dict[str, Any]:
 def _of_any(model: Any) -> dict[str, Any]:
     """Return what there is to say of a model that knows no tables."""
     from gbmap import DriftDetector
-    from gbmap._subject import gbmap_of
+    from gbmap._fitted.model import gbmap_of
 
     detector = model if isinstance(model, DriftDetector) else None
     document = {} if detector is None else {"detector": of_detector(detector)}
@@ -73,31 +73,31 @@ def _of_any(model: Any) -> dict[str, Any]:
 
 
 def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
-    from gbmap._subject import Subject
-    from gbmap.inspection._words import half_space, standard_rows
+    from gbmap._fitted.model import FittedModel
+    from gbmap._fitted.words import half_space, standard_rows
 
-    subject = Subject.of(model)
+    fitted = FittedModel.of(model)
     drifter = getattr(detector, "_drifter", None)
-    rows = None if drifter is None else standard_rows(subject, drifter.inputs)
-    names = subject.output_names
+    rows = None if drifter is None else standard_rows(fitted, drifter.inputs)
+    names = fitted.output_names
     return {
-        "parameters": {k: str(v) for k, v in subject.model.get_params(deep=False).items()},
+        "parameters": {k: str(v) for k, v in fitted.model.get_params(deep=False).items()},
         "learners": [
             {
                 "name": name,
                 "sign": "+" if sign > 0 else "-",
                 "output": None if names is None else names[output],
-                "active_where": half_space(subject, j, rows=rows),
+                "active_where": half_space(fitted, j, rows=rows),
             }
             for j, (name, sign, output) in enumerate(
-                zip(subject.coordinate_names, subject.ensemble.signs, subject.ensemble.outputs)
+                zip(fitted.coordinate_names, fitted.ensemble.signs, fitted.ensemble.outputs)
             )
         ],
     }
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._shown import counted
+    from gbmap._utils.shown import counted
 
     page.line(f"{document['file']}: {document['holds']}, {number(document['bytes'])} bytes")
     page.line("written by " + ", ".join(f"{name} {each}" for name, each in document["versions"].items()))

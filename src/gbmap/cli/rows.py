@@ -156,9 +156,9 @@ def _alarms(model: Any, features: Any) -> dict[str, Any]:
 def _coordinates(model: Any, frame: Any) -> Any:
     import pandas as pd
 
-    from gbmap._subject import Subject
+    from gbmap._fitted.model import FittedModel
 
-    return pd.DataFrame(model.transform(frame), columns=Subject.of(model.pipeline_).coordinate_names)
+    return pd.DataFrame(model.transform(frame), columns=FittedModel.of(model.pipeline_).coordinate_names)
 
 
 def _output(out: str, *inputs: Path, no_overwrite: bool) -> Output | None:
@@ -185,7 +185,7 @@ def _map_rows(
     def results() -> Iterator[Any]:
         with screen.progress() as progress:
             for frame in frames_of(table, what, progress):
-                yield beside(frame[passed_on], columns(frame))
+                yield asarray_like(frame[passed_on], columns(frame))
 
     if output is None:
         write_table("-", map(_visible, results()) if sys.stdout.isatty() else results())
@@ -200,7 +200,7 @@ def _visible(frame: Any) -> Any:
     return frame.assign(**{name: texts[name].map(inert) for name in texts}).rename(columns=inert)
 
 
-def beside(kept: Any, results: Any) -> Any:
+def asarray_like(kept: Any, results: Any) -> Any:
     """Return the columns kept, then the results; a row may have several results, for several outputs.
 
     A column kept that has the name of a result is called "NAME (kept)".

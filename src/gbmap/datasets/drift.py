@@ -15,8 +15,8 @@ from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import column_or_1d
 
-from gbmap._shown import Result, Shown
-from gbmap._sklearn import safe_indexing
+from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.shown import Result, Shown
 from gbmap.datasets._random import RandomState, seed_sequence
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import dense
+from gbmap._fitted.model import dense
+from gbmap._fitted.results import squeeze
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.drift._calibration import Measures
+from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
-from gbmap.drift._watched import Watched
 from gbmap.drift.explanation import DriftExplanation
-from gbmap.inspection._results import squeeze
 
 Array = NDArray[Any]
 
@@ -34,7 +34,7 @@ class Drifter:
 
     Attributes
     ----------
-    watched : Watched
+    watched : MonitoredModel
     inputs : array or CSR matrix of shape (n, q)
         The reference rows as inputs of the GBMAP.
     scores : array of shape (n, K)
@@ -44,7 +44,7 @@ class Drifter:
         The first reference rows as given, of a foreign model only.
     """
 
-    watched: Watched
+    watched: MonitoredModel
     inputs: Any
     scores: Array
     neighbours: Neighbours
@@ -52,10 +52,10 @@ class Drifter:
 
     @classmethod
     def of(
-        cls, watched: Watched, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
+        cls, watched: MonitoredModel, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
     ) -> Drifter:
         """Return the drifter with reference rows X, y."""
-        inputs = _own(watched.subject.read(X), X)
+        inputs = _own(watched.fitted.read(X), X)
         phi = watched.embed(inputs)
         scores = watched.score(X, phi)
         if len(scores) < n_neighbors:
@@ -71,7 +71,7 @@ class Drifter:
 
     def check_model(self) -> None:
         """Refuse a model that has been fitted again, by its scores of the first reference rows."""
-        before, ensemble = self.scores[:_PROBED_ROWS], self.watched.subject.ensemble
+        before, ensemble = self.scores[:_PROBED_ROWS], self.watched.fitted.ensemble
         if ensemble.weights.shape == (self.neighbours.phi.shape[1], self.inputs.shape[1]):
             now = self.watched.score(self.probe, self.watched.embed(self.inputs[:_PROBED_ROWS]))
             most = self.neighbours.rounding + _SAME * self.scores.std()
@@ -87,7 +87,7 @@ class Drifter:
         return Measures.join([self._measure(rows) for rows in chunks(X)])
 
     def _measure(self, X: Any) -> Measures:
-        phi = self.watched.embed(self.watched.subject.read(X))
+        phi = self.watched.embed(self.watched.fitted.read(X))
         shares, distances = self.neighbours.find(phi)
         difference = self.watched.score(X, phi) - self.neighbours.mean(shares)
         return Measures(np.abs(difference).sum(axis=1), distances)
@@ -98,10 +98,10 @@ class Drifter:
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of rows, chunk by chunk."""
-        watched, subject = self.watched, self.watched.subject
-        n, p, K = num_samples(X), len(subject.feature_names), subject.ensemble.n_outputs
+        watched, fitted = self.watched, self.watched.fitted
+        n, p, K = num_samples(X), len(fitted.feature_names), fitted.ensemble.n_outputs
         values, (extrapolation, misfit, remainder) = np.empty((n, p, K)), np.empty((3, n, K))
-        numbers_a_row = max(len(subject.columns.source) * K, len(subject.ensemble))
+        numbers_a_row = max(len(fitted.columns.source) * K, len(fitted.ensemble))
         start = 0
         for rows in chunks(X, max(1, _WORK_NUMBERS // numbers_a_row)):
             here = slice(start, start := start + num_samples(rows))
@@ -112,21 +112,21 @@ class Drifter:
             misfit=squeeze(misfit),
             remainder=squeeze(remainder),
             differences=squeeze(extrapolation + misfit),
-            feature_names=subject.feature_names,
+            feature_names=fitted.feature_names,
             output_names=watched.output_names,
         )
 
     def _explain(self, X: Any) -> tuple[Array, Array, Array, Array | float]:
         """Return values, extrapolation, misfit and remainder of some rows."""
-        subject, neighbours = self.watched.subject, self.neighbours
-        inputs = subject.read(X)
+        fitted, neighbours = self.watched.fitted, self.neighbours
+        inputs = fitted.read(X)
         phi = self.watched.embed(inputs)
         shares, _ = neighbours.find(phi)
         near = shares @ self._place_scores
         extrapolation = self.watched.score(X, phi) - near
         gradients = self._gradients(dense(inputs), shares)
         remainder = 0.0 if self.watched.foreign is None else extrapolation - gradients.sum(axis=1)
-        return subject.columns.collect(gradients), extrapolation, near - neighbours.mean(shares), remainder
+        return fitted.columns.collect(gradients), extrapolation, near - neighbours.mean(shares), remainder
 
     @cached_property
     def _place_scores(self) -> Array:
@@ -137,7 +137,7 @@ class Drifter:
 
         A place counts by the first reference row there.
         """
-        ensemble, first = self.watched.subject.ensemble, self.neighbours.places.first
+        ensemble, first = self.watched.fitted.ensemble, self.neighbours.places.first
         total, counts = np.zeros((*inputs.shape, ensemble.n_outputs)), np.diff(shares.indptr)
         for nth in range(counts.max()):
             rows = np.flatnonzero(counts > nth)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap.inspection._patterns import active_names, describe, unpack
-from gbmap.inspection._words import HalfSpace
+from gbmap._fitted.patterns import active_names, describe, unpack
+from gbmap._fitted.words import HalfSpace
 
 Array = NDArray[Any]
 

@@ -23,9 +23,9 @@ def check_held_out(drifter: Drifter, y: Array, X_cal: Any, y_cal: Array) -> None
     and as many calibration rows have one there if they were held out at random.
     """
     watched, neighbours = drifter.watched, drifter.neighbours
-    phi = neighbours.phi, watched.embed(watched.subject.read(X_cal))
+    phi = neighbours.phi, watched.embed(watched.fitted.read(X_cal))
     labels = watched.targets(y, "y"), watched.targets(y_cal, "y_cal")
-    scores = watched.subject.ensemble.sum_outputs(np.vstack(phi))
+    scores = watched.fitted.ensemble.sum_outputs(np.vstack(phi))
     unit = neighbours.rounding or 1.0
     _, kind = np.unique(np.hstack([np.rint(scores / unit), np.vstack(labels)]), axis=0, return_inverse=True)
     kind = kind.reshape(-1)  # a column in NumPy 2.0.0

@@ -12,8 +12,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from gbmap._fitted.results import need
 from gbmap.drift._places import Places
-from gbmap.inspection._results import need
 
 Array = NDArray[Any]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._sklearn import num_samples
-from gbmap._subject import dense
+from gbmap._fitted.model import dense
+from gbmap._fitted.patterns import patterns_of
+from gbmap._utils.scikit_learn import num_samples
 from gbmap.drift._drifter import Drifter, chunks
-from gbmap.inspection._patterns import patterns_of
 
 Array = NDArray[Any]
 
@@ -48,7 +48,7 @@ class Side:
         watched = drifter.watched
 
         def read(rows: Any) -> tuple[Any, Array, Array]:
-            inputs = watched.subject.read(rows)
+            inputs = watched.fitted.read(rows)
             phi = watched.embed(inputs)
             return inputs, phi, watched.score(rows, phi)
 
@@ -62,15 +62,15 @@ class Side:
 
     @classmethod
     def _of(cls, drifter: Drifter, n: int, parts: Iterable[tuple[Any, Array, Array]]) -> Side:
-        subject, center = drifter.watched.subject, _mean_row(drifter.inputs)
-        ensemble, n_outputs = subject.ensemble, subject.ensemble.n_outputs
+        fitted, center = drifter.watched.fitted, _mean_row(drifter.inputs)
+        ensemble, n_outputs = fitted.ensemble, fitted.ensemble.n_outputs
         scores, phi, patterns, shares = [], [], [], np.zeros_like(ensemble.weights.T)
         for (inputs, of_rows, score), is_kept in zip(
             parts, chunks(_sample(n, _KEPT_NUMBERS // len(ensemble)))
         ):
             scores.append(score)
             phi.append(of_rows[is_kept])
-            patterns.append([patterns_of(subject, ensemble[k::n_outputs], inputs) for k in range(n_outputs)])
+            patterns.append([patterns_of(fitted, ensemble[k::n_outputs], inputs) for k in range(n_outputs)])
             shares += _sum_of_shares(ensemble, inputs, center)
         joined = [np.concatenate(of_output) for of_output in zip(*patterns)]
         return cls(np.concatenate(scores), np.concatenate(phi), joined, shares / n)

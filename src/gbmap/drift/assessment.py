@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
-from gbmap._shown import Result, Shown, cell, counted, largest_first, percent
+from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._utils.shown import Result, Shown, cell, counted, largest_first, percent
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter, chunks
 from gbmap.drift._groups import Groups
 from gbmap.drift._sides import Side
 from gbmap.drift.loss_estimate import LossModel
 from gbmap.inspection._lift import of_one
-from gbmap.inspection._results import need, one_row, squeeze
-from gbmap.inspection._words import HalfSpace, standard_rows
 
 Array = NDArray[Any]
 
@@ -352,16 +352,16 @@ def assess_rows(
 ) -> DriftAssessment:
     """Assess a batch of rows of the user's; see `DriftDetector.assess`."""
     _check_levels(delta, confidence)
-    watched, subject = drifter.watched, drifter.watched.subject
-    feature_names = subject.feature_names  # followed back before anything else is computed
+    watched, fitted = drifter.watched, drifter.watched.fitted
+    feature_names = fitted.feature_names  # followed back before anything else is computed
     measures = drifter.measure(X)
     indicators = measures.indicators(distance_weight)
     losses = None
     if y is not None:
         losses = np.concatenate([watched.losses(*rows) for rows in zip(chunks(X), chunks(y))])
     batch, reference = Side.of_batch(drifter, X), Side.of_reference(drifter)
-    rows = standard_rows(subject, drifter.inputs)
-    words = [HalfSpace.of(subject, j, rows) for j in range(len(subject.ensemble))]
+    rows = standard_rows(fitted, drifter.inputs)
+    words = [HalfSpace.of(fitted, j, rows) for j in range(len(fitted.ensemble))]
     return DriftAssessment(
         n_rows=len(indicators),
         n_reference_rows=len(reference.scores),
@@ -420,22 +420,22 @@ def _p_values(size: Array, error: Array, delta: Array) -> Array:
 
 def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[HalfSpace]) -> dict[str, Any]:
     """Return how the shift splits, by feature and by coordinate, and how far distributions have moved."""
-    subject, shares = drifter.watched.subject, batch.shares - reference.shares
-    of_inputs, distances = subject.ensemble.sum_outputs(shares), _distances(batch.phi, reference.phi)
-    remainder = np.zeros(subject.ensemble.n_outputs)
+    fitted, shares = drifter.watched.fitted, batch.shares - reference.shares
+    of_inputs, distances = fitted.ensemble.sum_outputs(shares), _distances(batch.phi, reference.phi)
+    remainder = np.zeros(fitted.ensemble.n_outputs)
     if drifter.watched.foreign is not None:
         remainder = batch.mean - reference.mean - of_inputs.sum(axis=0)
     return {
         "distance": of_one(_distances(batch.scores, reference.scores)),
-        "coordinate_distance": of_one(subject.ensemble.sum_outputs(distances[None])[0]),
-        "contributions": squeeze(subject.columns.collect(of_inputs[None])[0]),
+        "coordinate_distance": of_one(fitted.ensemble.sum_outputs(distances[None])[0]),
+        "contributions": squeeze(fitted.columns.collect(of_inputs[None])[0]),
         "remainder": of_one(remainder),
         "coordinates": CoordinateShifts(
             names=drifter.watched.coordinate_names,
             shifts=shares.sum(axis=0),
             distances=distances,
             half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
-            outputs=subject.ensemble.outputs,
+            outputs=fitted.ensemble.outputs,
         ),
     }
 

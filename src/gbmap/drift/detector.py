@@ -12,17 +12,24 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gbmap._base import _seed
-from gbmap._foreign import in_memory
-from gbmap._refitting import whole_or_undone
-from gbmap._sklearn import HasMethods, Interval, StrOptions, fit_context, num_samples, safe_indexing
+from gbmap._fit.sources.device import in_memory
+from gbmap._utils.refitting import whole_or_undone
+from gbmap._utils.scikit_learn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_context,
+    num_samples,
+    safe_indexing,
+)
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._held_out import check_held_out
-from gbmap.drift._watched import is_fitted, watch
+from gbmap.drift._monitored import is_fitted, watch
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate, LossModel
+from gbmap.estimators.base import _seed
 
 Array = NDArray[Any]
 

@@ -13,10 +13,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gbmap._base import _seed
-from gbmap._foreign import in_memory
-from gbmap._refitting import whole_or_undone
-from gbmap._sklearn import Interval, fit_context
+from gbmap._fit.sources.device import in_memory
+from gbmap._utils.refitting import whole_or_undone
+from gbmap._utils.scikit_learn import Interval, fit_context
+from gbmap.estimators.base import _seed
 
 Array = NDArray[Any]
 

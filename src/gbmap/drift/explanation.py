@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
-from gbmap._shown import Result, Shown, by_feature, extent
-from gbmap.inspection._results import one_row, rows_frame
+from gbmap._fitted.results import one_row, rows_frame
+from gbmap._utils.shown import Result, Shown, by_feature, extent
 
 Array = NDArray[Any]
 

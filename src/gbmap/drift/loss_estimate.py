@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from gbmap._shown import Result, Shown, cell, counted
+from gbmap._fitted.results import need
+from gbmap._utils.shown import Result, Shown, cell, counted
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._places import level_ties
-from gbmap.inspection._results import need
 
 Array = NDArray[Any]
 

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._foreign import in_memory
-from gbmap._initial import class_score
-from gbmap._sklearn import num_samples
+from gbmap._fit.initial import class_score
+from gbmap._fit.sources.device import in_memory
+from gbmap._utils.scikit_learn import num_samples
 
 Array = NDArray[Any]
 

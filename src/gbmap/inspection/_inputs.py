@@ -12,17 +12,17 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from gbmap._columns import Columns, trace
-from gbmap._sklearn import columns_of_parts
-from gbmap._subject import Subject
+from gbmap._fitted.columns import Columns, trace
+from gbmap._fitted.model import FittedModel
+from gbmap._utils.scikit_learn import columns_of_parts
 
 Array = NDArray[Any]
 
 
-def column_weights(subject: Subject) -> Array:
+def column_weights(fitted: FittedModel) -> Array:
     """Return how much w_j . x gains per unit of each of the user's numeric columns, of shape (M, p)."""
-    columns = subject.columns
-    return columns.collect(subject.ensemble.weights * np.where(columns.kind == "number", columns.slope, 0.0))
+    columns = fitted.columns
+    return columns.collect(fitted.ensemble.weights * np.where(columns.kind == "number", columns.slope, 0.0))
 
 
 def states(columns: Columns, column: int) -> tuple[NDArray[np.intp], Array]:
@@ -50,17 +50,17 @@ def levels(columns: Columns, column: int) -> list[Any]:
     return list(dict.fromkeys(columns.level[inputs][columns.kind[inputs] == "category"]))
 
 
-def example(subject: Subject, column: int) -> Any:
+def example(fitted: FittedModel, column: int) -> Any:
     """Return the first category of a column as the user writes it, or None if that is not known."""
-    first = levels(subject.columns, column)[:1]
-    return next((each for each in categories(subject).get(column, []) if str(each) in first), None)
+    first = levels(fitted.columns, column)[:1]
+    return next((each for each in categories(fitted).get(column, []) if str(each) in first), None)
 
 
-def categories(subject: Subject) -> dict[int, list[Any]]:
+def categories(fitted: FittedModel) -> dict[int, list[Any]]:
     """Return the categories of each one-hot encoded column, as the user writes them."""
     found: dict[int, list[Any]] = {}
-    plain = Columns.plain(subject.feature_names)
-    for k, names in _encoded(subject.preprocessing, plain, frozenset()):
+    plain = Columns.plain(fitted.feature_names)
+    for k, names in _encoded(fitted.preprocessing, plain, frozenset()):
         found.setdefault(int(k), []).extend(names)
     return found
 

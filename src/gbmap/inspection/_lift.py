@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import CurveDisplay
-from gbmap._shown import Result, Shown, cell
-from gbmap.inspection._results import need, squeeze
+from gbmap._fitted.results import need, squeeze
+from gbmap._utils.shown import Result, Shown, cell
 
 Array = NDArray[Any]
 

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from gbmap._columns import Columns
-from gbmap._foreign import in_memory
-from gbmap._subject import Subject, dense
+from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.columns import Columns
+from gbmap._fitted.model import FittedModel, dense
 from gbmap.inspection._inputs import categories, is_missing
 from gbmap.inspection._nearest import Problem
 
@@ -29,7 +29,7 @@ class Row:
     values: Array
 
     @classmethod
-    def of(cls, x: Any, subject: Subject) -> Row:
+    def of(cls, x: Any, fitted: FittedModel) -> Row:
         """Return the row that x is, or say why it is none."""
         table = _as_table(x)
         if len(table.shape) != 2 or table.shape[0] != 1:
@@ -37,10 +37,10 @@ class Row:
                 f"x must be one row, of shape (p,) or (1, p), got shape {tuple(table.shape)}; "
                 "ask for one row at a time."
             )
-        subject.read(table)  # wrong columns meet scikit-learn's own words
+        fitted.read(table)  # wrong columns meet scikit-learn's own words
         if not hasattr(table, "columns"):
             return cls(table, list(range(table.shape[1])), table[0])
-        given, names = list(table.columns), list(subject.feature_names)
+        given, names = list(table.columns), list(fitted.feature_names)
         positions = [given.index(name) for name in names] if set(names) <= set(given) else range(len(given))
         cells = table.iloc[0].tolist() if hasattr(table, "iloc") else table.row(0)
         return cls(table, list(positions), _objects([cells[k] for k in positions]))
@@ -96,7 +96,7 @@ def is_finite(value: Any) -> bool:
 class Question:
     """A row, and the side of a value that the chosen output is to get to: sign * (h - value) > margin."""
 
-    subject: Subject
+    fitted: FittedModel
     row: Row
     output: int
     before: float
@@ -106,11 +106,11 @@ class Question:
 
     @classmethod
     def of(
-        cls, subject: Subject, row: Row, value: Any, direction: str | None, output: Any, margin: float
+        cls, fitted: FittedModel, row: Row, value: Any, direction: str | None, output: Any, margin: float
     ) -> Question:
         """Return the question, with what was left open filled in."""
         if value is None:
-            if not hasattr(subject.model, "classes_") or subject.model.init_ is not None:
+            if not hasattr(fitted.model, "classes_") or fitted.model.init_ is not None:
                 raise ValueError(
                     "value must be given for a regressor, and for a model with init: the prediction to pass; "
                     "got None."
@@ -120,10 +120,10 @@ class Question:
             raise ValueError(f"value must be a finite number, the prediction to pass, got {value!r}.")
         if direction not in (None, "above", "below"):
             raise ValueError(f'direction must be "above", "below" or None, got {direction!r}.')
-        index = subject.output_index(output)
-        before = float(subject.score(subject.read(row.table))[0, index])
+        index = fitted.output_index(output)
+        before = float(fitted.score(fitted.read(row.table))[0, index])
         upwards = before <= value if direction is None else direction == "above"
-        return cls(subject, row, index, before, float(value), 1 if upwards else -1, float(margin))
+        return cls(fitted, row, index, before, float(value), 1 if upwards else -1, float(margin))
 
     @property
     def goal(self) -> str:
@@ -133,7 +133,7 @@ class Question:
 
     def score(self, table: Any) -> Array:
         """Return h of rows, through the same preprocessing as a prediction, of shape (n,)."""
-        return self.subject.score(self.subject.read(table))[:, self.output]
+        return self.fitted.score(self.fitted.read(table))[:, self.output]
 
     def passes(self, table: Any) -> Array:
         """Return which rows are on the side asked for, of shape (n,)."""
@@ -152,45 +152,45 @@ class Limits:
     @classmethod
     def of(cls, question: Question, bounds: Any, immutable: Iterable[Any], integer: Iterable[Any]) -> Limits:
         """Return the limits that the user set, checked; what is missing in the row is fixed too."""
-        subject, values = question.subject, question.row.values
+        fitted, values = question.fitted, question.row.values
         missing, is_flag = np.array([(is_missing(value), _is_flag(value)) for value in values]).T
         fixed, whole = np.zeros((2, len(values)), dtype=bool)
-        fixed[_indices(subject, immutable, "immutable")] = True
-        whole[_indices(subject, integer, "integer")] = True
+        fixed[_indices(fitted, immutable, "immutable")] = True
+        whole[_indices(fitted, integer, "integer")] = True
         low, high = np.full(len(values), -np.inf), np.full(len(values), np.inf)
         if isinstance(bounds, Mapping):
             for feature, ends in bounds.items():
-                index = subject.feature_index(feature, "bounds")
-                low[index], high[index] = _ends(subject, index, ends)
+                index = fitted.feature_index(feature, "bounds")
+                low[index], high[index] = _ends(fitted, index, ends)
         elif bounds is not None:
-            low, high = _ranges(subject, bounds)
+            low, high = _ranges(fitted, bounds)
             low[fixed], high[fixed] = -np.inf, np.inf
-        is_flag &= subject.columns.is_number
+        is_flag &= fitted.columns.is_number
         whole |= is_flag
         low[is_flag], high[is_flag] = np.maximum(low[is_flag], 0), np.minimum(high[is_flag], 1)
         for k in np.flatnonzero(whole).tolist():
-            low[k], high[k] = _whole_ends(subject, k, low[k], high[k])
+            low[k], high[k] = _whole_ends(fitted, k, low[k], high[k])
         for k in np.flatnonzero(fixed & ~missing & (whole | (low > -np.inf) | (high < np.inf))).tolist():
-            _check_fixed(subject.feature_names[k], float(values[k]), low[k], high[k], whole[k])
+            _check_fixed(fitted.feature_names[k], float(values[k]), low[k], high[k], whole[k])
         return cls(low, high, fixed | missing, whole)
 
 
-def _indices(subject: Subject, features: Any, argument: str) -> list[int]:
+def _indices(fitted: FittedModel, features: Any, argument: str) -> list[int]:
     each = [features] if isinstance(features, (str, int, np.integer)) else features
-    return [subject.feature_index(feature, argument) for feature in each]
+    return [fitted.feature_index(feature, argument) for feature in each]
 
 
-def _refuse_categories(subject: Subject, k: int, argument: str) -> None:
-    if subject.columns.is_used[k] and not subject.columns.is_number[k]:
+def _refuse_categories(fitted: FittedModel, k: int, argument: str) -> None:
+    if fitted.columns.is_used[k] and not fitted.columns.is_number[k]:
         raise ValueError(
-            f"{argument} is for numeric features, but {subject.feature_names[k]!r} holds categories; "
+            f"{argument} is for numeric features, but {fitted.feature_names[k]!r} holds categories; "
             "leave it out, or name it in immutable to keep its category."
         )
 
 
-def _ends(subject: Subject, k: int, ends: Any) -> tuple[float, float]:
-    _refuse_categories(subject, k, "bounds")
-    name = subject.feature_names[k]
+def _ends(fitted: FittedModel, k: int, ends: Any) -> tuple[float, float]:
+    _refuse_categories(fitted, k, "bounds")
+    name = fitted.feature_names[k]
     try:
         low, high = ends
         low = -np.inf if low is None else float(low)
@@ -202,14 +202,14 @@ def _ends(subject: Subject, k: int, ends: Any) -> tuple[float, float]:
     return low, high
 
 
-def _ranges(subject: Subject, rows: Any) -> tuple[Array, Array]:
+def _ranges(fitted: FittedModel, rows: Any) -> tuple[Array, Array]:
     """Return the range of each numeric column in rows of the user's, without ends for others."""
-    subject.read(rows)  # wrong columns meet scikit-learn's own words
-    low, high = np.full(len(subject.feature_names), -np.inf), np.full(len(subject.feature_names), np.inf)
+    fitted.read(rows)  # wrong columns meet scikit-learn's own words
+    low, high = np.full(len(fitted.feature_names), -np.inf), np.full(len(fitted.feature_names), np.inf)
     if not hasattr(rows, "columns"):
         rows = rows.tocsc() if scipy.sparse.issparse(rows) else np.asarray(rows)
-    for k in np.flatnonzero(subject.columns.is_number).tolist():
-        values = _column(rows, k, subject.feature_names[k])
+    for k in np.flatnonzero(fitted.columns.is_number).tolist():
+        values = _column(rows, k, fitted.feature_names[k])
         values = values[~np.isnan(values)]
         if len(values):
             low[k], high[k] = values.min(), values.max()
@@ -223,11 +223,11 @@ def _column(rows: Any, k: int, name: str) -> Array:
     return np.ravel(dense(rows[:, [k]]))
 
 
-def _whole_ends(subject: Subject, k: int, low: float, high: float) -> tuple[float, float]:
-    _refuse_categories(subject, k, "integer")
+def _whole_ends(fitted: FittedModel, k: int, low: float, high: float) -> tuple[float, float]:
+    _refuse_categories(fitted, k, "integer")
     if np.ceil(low) > np.floor(high):
         raise ValueError(
-            f"{subject.feature_names[k]!r} is in integer, but there is no whole number within its bounds "
+            f"{fitted.feature_names[k]!r} is in integer, but there is no whole number within its bounds "
             f"({low:g}, {high:g}); widen them."
         )
     return float(np.ceil(low)), float(np.floor(high))
@@ -276,14 +276,14 @@ class Space:
     @classmethod
     def of(cls, question: Question, limits: Limits) -> Space:
         """Return the moves that the limits leave."""
-        subject = question.subject
-        scale, free = subject.column_scale, ~limits.fixed
-        numeric = np.flatnonzero(subject.columns.is_number & free)
+        fitted = question.fitted
+        scale, free = fitted.column_scale, ~limits.fixed
+        numeric = np.flatnonzero(fitted.columns.is_number & free)
         feature, level = numeric.tolist(), [None] * len(numeric)
-        inputs = [_inputs_of_numbers(subject.columns, numeric, scale)]
-        for k, names in categories(subject).items():
+        inputs = [_inputs_of_numbers(fitted.columns, numeric, scale)]
+        for k, names in categories(fitted).items():
             if free[k]:
-                _refuse_both(subject, k)
+                _refuse_both(fitted, k)
                 levels, added = _levels(question, k, names)
                 feature += [k] * len(levels)
                 level += levels
@@ -293,10 +293,10 @@ class Space:
 
     def problem(self) -> Problem:
         """Return what there is to solve, in units of the steepest learner's slope."""
-        question, subject, limits, k = self.question, self.question.subject, self.limits, self.feature
-        learners = subject.ensemble[subject.ensemble.outputs == question.output]
+        question, fitted, limits, k = self.question, self.question.fitted, self.limits, self.feature
+        learners = fitted.ensemble[fitted.ensemble.outputs == question.output]
         signs, beta = question.sign * learners.signs, learners.beta
-        start = learners.project(dense(subject.read(question.row.table)))[0]
+        start = learners.project(dense(fitted.read(question.row.table)))[0]
         effects = np.asarray(self.inputs @ learners.weights.T).T
         goal = question.sign * (question.value - learners.intercepts.sum()) + question.margin
         slope = np.zeros(len(k))
@@ -350,9 +350,7 @@ class Space:
         values = self.question.row.values
         point, changes = values.copy(), np.zeros(len(values))
         for k, (after,) in self.columns(move[None]).items():
-            changes[k] = (
-                float(after) - float(values[k]) if self.question.subject.columns.is_number[k] else 1.0
-            )
+            changes[k] = float(after) - float(values[k]) if self.question.fitted.columns.is_number[k] else 1.0
             point[k] = after
         return point, changes
 
@@ -366,10 +364,10 @@ def _inputs_of_numbers(columns: Columns, numeric: Array, scale: Array) -> Any:
     return scipy.sparse.csr_array((columns.slope[moved] * scale[source], places), shape=shape)
 
 
-def _refuse_both(subject: Subject, k: int) -> None:
-    if subject.columns.is_number[k]:
+def _refuse_both(fitted: FittedModel, k: int) -> None:
+    if fitted.columns.is_number[k]:
         raise ValueError(
-            f"{subject.feature_names[k]!r} enters the model both as a number and as categories; "
+            f"{fitted.feature_names[k]!r} enters the model both as a number and as categories; "
             "name it in immutable."
         )
 
@@ -379,9 +377,9 @@ def _levels(question: Question, k: int, categories: list[Any]) -> tuple[list[Any
 
     They are tried out, so that dropped and merged ones are what the preprocessing makes of them.
     """
-    subject, row = question.subject, question.row
-    tried = dense(subject.read(row.changed({k: categories}, len(categories))))
-    added = tried - dense(subject.read(row.table))
+    fitted, row = question.fitted, question.row
+    tried = dense(fitted.read(row.changed({k: categories}, len(categories))))
+    added = tried - dense(fitted.read(row.table))
     first = np.sort(np.unique(added, axis=0, return_index=True)[1])
     other = [i for i in first if added[i].any()]
     return [categories[i] for i in other], added[other]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
-from gbmap._foreign import in_memory
-from gbmap._shown import Result, Shown, by_feature, cell, extent
-from gbmap._subject import Subject, dense
-from gbmap.inspection._results import need, one_row, rows_frame, squeeze
+from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.results import need, one_row, rows_frame, squeeze
+from gbmap._utils.shown import Result, Shown, by_feature, cell, extent
 
 Array = NDArray[Any]
 
@@ -157,44 +157,44 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     >>> np.allclose(shares.values.sum(axis=1) + shares.base_values, model.decision_function(X[:5]))
     True
     """
-    subject = Subject.of(model)
-    inputs, background = subject.read(X), _read_baseline(subject, baseline, X)
+    fitted = FittedModel.of(model)
+    inputs, background = fitted.read(X), _read_baseline(fitted, baseline, X)
     n, q = inputs.shape
-    ensemble = subject.ensemble
+    ensemble = fitted.ensemble
     function = Ensemble.integrated_gradient if len(background) == 1 else _from_many
-    values = subject.map(
+    values = fitted.map(
         lambda rows: function(ensemble, rows, background).reshape(len(rows), -1),
         inputs,
         q * ensemble.n_outputs,
     ).reshape(n, q, ensemble.n_outputs)
     base_value = ensemble.score(background).mean(axis=0)
     return Attribution(
-        values=squeeze(subject.columns.collect(values)),
+        values=squeeze(fitted.columns.collect(values)),
         base_values=squeeze(np.tile(base_value, (n, 1))),
-        inputs=subject.columns.numbers(dense(inputs)),
-        feature_names=subject.feature_names,
-        output_names=subject.output_names,
+        inputs=fitted.columns.numbers(dense(inputs)),
+        feature_names=fitted.feature_names,
+        output_names=fitted.output_names,
     )
 
 
-def over_the_average(subject: Subject, inputs: Any) -> tuple[Array, Array]:
+def over_the_average(fitted: FittedModel, inputs: Any) -> tuple[Array, Array]:
     """Return what the user's columns add over the average training row, (n, p, K), and h of that row, (K,).
 
     The average is taken of the model's inputs: a category counts there by its share of the rows.
     """
-    average, ensemble = subject.model.mean_[None], subject.ensemble
+    average, ensemble = fitted.model.mean_[None], fitted.ensemble
     n, q = inputs.shape
-    values = subject.map(
+    values = fitted.map(
         lambda rows: ensemble.integrated_gradient(rows, average).reshape(len(rows), -1),
         inputs,
         q * ensemble.n_outputs,
     ).reshape(n, q, ensemble.n_outputs)
-    return subject.columns.collect(values), ensemble.score(average)[0]
+    return fitted.columns.collect(values), ensemble.score(average)[0]
 
 
-def _read_baseline(subject: Subject, baseline: Any, X: Any) -> Array:
+def _read_baseline(fitted: FittedModel, baseline: Any, X: Any) -> Array:
     try:
-        return dense(subject.read(_as_rows(baseline, X)))
+        return dense(fitted.read(_as_rows(baseline, X)))
     except (TypeError, ValueError) as error:
         raise ValueError(f"baseline must hold rows like those of X: {error}") from error
 

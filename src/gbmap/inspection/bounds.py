@@ -12,11 +12,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import IntervalDisplay
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import need, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
-from gbmap._shown import Result, Shown, largest_first
-from gbmap._subject import Subject
+from gbmap._utils.shown import Result, Shown, largest_first
 from gbmap.inspection._inputs import column_weights, example, states
-from gbmap.inspection._results import need, one_row, squeeze
 
 Array = NDArray[Any]
 
@@ -149,22 +149,22 @@ def coefficient_bounds(model: Any, *, standardized: bool = False) -> Coefficient
     >>> bool((bounds.lower <= slopes).all() and (slopes <= bounds.upper).all())
     True
     """
-    subject = Subject.of(model)
-    lower, upper = _bounds(subject)
+    fitted = FittedModel.of(model)
+    lower, upper = _bounds(fitted)
     if standardized:
-        lower, upper = (end * subject.column_scale[:, None] for end in (lower, upper))
+        lower, upper = (end * fitted.column_scale[:, None] for end in (lower, upper))
     return CoefficientBounds(
-        squeeze(lower), squeeze(upper), subject.feature_names, subject.output_names, standardized
+        squeeze(lower), squeeze(upper), fitted.feature_names, fitted.output_names, standardized
     )
 
 
-def _bounds(subject: Subject) -> tuple[Array, Array]:
+def _bounds(fitted: FittedModel) -> tuple[Array, Array]:
     """Return the bounds of each of the user's columns, of shape (p, K)."""
-    ensemble, columns = subject.ensemble, subject.columns
-    parts = (ensemble.signs[:, None] * column_weights(subject)).T
+    ensemble, columns = fitted.ensemble, fitted.columns
+    parts = (ensemble.signs[:, None] * column_weights(fitted)).T
     lower, upper = (ensemble.sum_outputs(end) for end in _ends(parts, ensemble.activation))
     for column in np.flatnonzero(columns.is_used & ~columns.is_number).tolist():
-        upper[column] = _largest_change(subject, column)
+        upper[column] = _largest_change(fitted, column)
         lower[column] = -upper[column]
     return lower, upper
 
@@ -174,13 +174,13 @@ def _ends(parts: Array, activation: str) -> tuple[Array, Array]:
     return (parts, parts) if activation == "identity" else (np.minimum(parts, 0.0), np.maximum(parts, 0.0))
 
 
-def _largest_change(subject: Subject, column: int) -> Array:
+def _largest_change(fitted: FittedModel, column: int) -> Array:
     """Return the most that h can gain when a column goes from one category to another, of shape (K,).
 
     Learner j gains b_j d_j g' on the way, d_j the difference of its z.
     """
-    ensemble = subject.ensemble
-    inputs, values = states(subject.columns, column)
+    ensemble = fitted.ensemble
+    inputs, values = states(fitted.columns, column)
     z = ensemble.signs * (values @ ensemble.weights[:, inputs].T)
     gains = [ensemble.sum_outputs(_ends(z - start, ensemble.activation)[1]).max(axis=0) for start in z]
     most: Array = np.max(gains, axis=0)
@@ -295,21 +295,21 @@ def is_monotone(model: Any, feature: Any, *, output: Any = None) -> Monotonicity
     >>> bool(is_monotone(model, "bmi")), is_monotone(model, "bmi").direction
     (True, 1)
     """
-    subject = Subject.of(model)
-    column, k = subject.feature_index(feature), subject.output_index(output)
-    name = subject.feature_names[column]
-    kinds = set(subject.columns.kind[subject.columns.inputs_of(column)])
+    fitted = FittedModel.of(model)
+    column, k = fitted.feature_index(feature), fitted.output_index(output)
+    name = fitted.feature_names[column]
+    kinds = set(fitted.columns.kind[fitted.columns.inputs_of(column)])
     if "category" in kinds or kinds == {"missing"}:
         raise ValueError(
             f"feature must be a numeric column, got {name!r}, which the model sees as categories; "
             "coefficient_bounds tells how much a change of category can matter."
         )
-    lower, upper = (float(end[column, k]) for end in _bounds(subject))
+    lower, upper = (float(end[column, k]) for end in _bounds(fitted))
     direction = 0 if lower == upper == 0 else 1 if lower >= 0 else -1 if upper <= 0 else None
-    points, slopes = np.empty((0, len(subject.feature_names))), np.empty(0)
+    points, slopes = np.empty((0, len(fitted.feature_names))), np.empty(0)
     if direction is None:
         with single_threaded_blas():  # its threads cost more than they bring to small matrices
-            points, slopes = _counter_examples(subject, column, k)
+            points, slopes = _counter_examples(fitted, column, k)
     return Monotonicity(name, output, direction, lower, upper, points, slopes)
 
 
@@ -331,12 +331,12 @@ class _Slope:
     weights: Array
 
     @classmethod
-    def of(cls, subject: Subject, column: int, output: int) -> _Slope:
+    def of(cls, fitted: FittedModel, column: int, output: int) -> _Slope:
         """Return the slope of an output along a column, of the learners that the column moves."""
-        ensemble = subject.ensemble
-        weights = column_weights(subject) * subject.column_scale
+        ensemble = fitted.ensemble
+        weights = column_weights(fitted) * fitted.column_scale
         which = (ensemble.outputs == output) & (weights[:, column] != 0)
-        origin = ensemble.project(_inputs_at(subject, np.zeros((1, weights.shape[1]))))[0]
+        origin = ensemble.project(_inputs_at(fitted, np.zeros((1, weights.shape[1]))))[0]
         rates = (ensemble.signs * weights[:, column])[which]
         return cls(rates, ensemble.beta[which], origin[which], weights[which])
 
@@ -352,20 +352,20 @@ class _Slope:
         return float(sigmoid(t) @ self.rates), bend @ self.weights
 
 
-def _counter_examples(subject: Subject, column: int, output: int) -> tuple[Array, Array]:
+def _counter_examples(fitted: FittedModel, column: int, output: int) -> tuple[Array, Array]:
     """Return a point with a positive slope and one with a negative, if they are found, and the slopes."""
-    slope = _Slope.of(subject, column, output)
-    least = _ROUNDING * float(np.abs(slope.rates).sum()) / subject.column_scale[column]
+    slope = _Slope.of(fitted, column, output)
+    least = _ROUNDING * float(np.abs(slope.rates).sum()) / fitted.column_scale[column]
     found: dict[int, tuple[Array, float]] = {}
     for search in (partial(_local_points, reach=_NEAR), _far_points, partial(_local_points, reach=np.inf)):
         if len(found) < 2:
             points = search(slope)
-            true = _true_slopes(subject, points, column, output)
-            for sign, point, value in zip((1, -1), _as_given(subject, points), true):
+            true = _true_slopes(fitted, points, column, output)
+            for sign, point, value in zip((1, -1), _as_given(fitted, points), true):
                 if sign * value > least:
                     found.setdefault(sign, (point, value))
     chosen = [found[sign] for sign in (1, -1) if sign in found]
-    points = np.array([point for point, _ in chosen]).reshape(len(chosen), len(subject.feature_names))
+    points = np.array([point for point, _ in chosen]).reshape(len(chosen), len(fitted.feature_names))
     return points, np.array([value for _, value in chosen])
 
 
@@ -426,10 +426,10 @@ def _climb(slope: _Slope, starts: Array, sign: int, reach: float) -> Array:
     return best
 
 
-def _inputs_at(subject: Subject, u: Array) -> Array:
+def _inputs_at(fitted: FittedModel, u: Array) -> Array:
     """Return the model's inputs at points u, (n, p), of the numeric columns; first categories; (n, q)."""
-    columns = subject.columns
-    values = subject.column_mean + u * subject.column_scale
+    columns = fitted.columns
+    values = fitted.column_mean + u * fitted.column_scale
     inputs: Array = values[:, columns.source] * columns.slope + columns.offset
     for column in np.flatnonzero(columns.is_used).tolist():
         others, states_of_others = states(columns, column)
@@ -437,20 +437,20 @@ def _inputs_at(subject: Subject, u: Array) -> Array:
     return inputs
 
 
-def _true_slopes(subject: Subject, u: Array, column: int, output: int) -> Array:
+def _true_slopes(fitted: FittedModel, u: Array, column: int, output: int) -> Array:
     """Return the slopes of h along a column, by the gradient of the model, of shape (n,)."""
-    columns = subject.columns
-    gradient = subject.ensemble.gradient(_inputs_at(subject, u))[:, :, output]
+    columns = fitted.columns
+    gradient = fitted.ensemble.gradient(_inputs_at(fitted, u))[:, :, output]
     slopes: Array = columns.collect(gradient * np.where(columns.kind == "number", columns.slope, 0.0))
     return slopes[:, column]
 
 
-def _as_given(subject: Subject, u: Array) -> Array:
+def _as_given(fitted: FittedModel, u: Array) -> Array:
     """Return points in the columns of X, of shape (n, p)."""
-    values: Array = subject.column_mean + u * subject.column_scale
-    categorical = np.flatnonzero(subject.columns.is_used & ~subject.columns.is_number).tolist()
+    values: Array = fitted.column_mean + u * fitted.column_scale
+    categorical = np.flatnonzero(fitted.columns.is_used & ~fitted.columns.is_number).tolist()
     if categorical:
         values = values.astype(object)
         for column in categorical:
-            values[:, column] = example(subject, column)
+            values[:, column] = example(fitted, column)
     return values

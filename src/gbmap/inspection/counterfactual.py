@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
-from gbmap._shown import Result, Shown
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import need
+from gbmap._utils.shown import Result, Shown
 from gbmap.inspection._moves import Limits, Question, Row, Space, is_finite
 from gbmap.inspection._nearest import Answer, Problem, Search
-from gbmap.inspection._results import need
 
 Array = NDArray[Any]
 
@@ -215,8 +215,8 @@ def nearest_counterfactual(
     for name, number in {"margin": margin, "tol": tol, "time_limit": time_limit}.items():
         if not is_finite(number) or number < 0:
             raise ValueError(f"{name} must be a finite number of at least 0, got {number!r}.")
-    subject = Subject.of(model)
-    question = Question.of(subject, Row.of(x, subject), value, direction, output, margin)
+    fitted = FittedModel.of(model)
+    question = Question.of(fitted, Row.of(x, fitted), value, direction, output, margin)
     space = Space.of(question, Limits.of(question, bounds, immutable, integer))
     problem = space.problem()
     if problem.starts_inside and question.passes(question.row.table)[0]:
@@ -276,7 +276,7 @@ def _changed(space: Space, answer: Answer) -> Counterfactual:
         prediction_before=question.before,
         prediction_after=after,
         message=message,
-        feature_names=question.subject.feature_names,
+        feature_names=question.fitted.feature_names,
     )
 
 
@@ -307,7 +307,7 @@ def _unchanged(question: Question, answer: Answer, is_bounded: bool, time_limit:
         prediction_before=question.before,
         prediction_after=np.nan,
         message=message,
-        feature_names=question.subject.feature_names,
+        feature_names=question.fitted.feature_names,
     )
 
 

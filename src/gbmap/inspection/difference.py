@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from gbmap._base import coordinate_names
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, together
-from gbmap._shown import Result, Shown, cell, counted, percent
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.words import half_space, standard_rows
+from gbmap._utils.shown import Result, Shown, cell, counted, percent
 from gbmap.estimators import GBMAPRegressor
+from gbmap.estimators.base import coordinate_names
 from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
 from gbmap.inspection._lift import Lift, lifted_predictions, measure_lift, of_one, r2
-from gbmap.inspection._results import need, one_row, squeeze
-from gbmap.inspection._words import half_space, standard_rows
 
 Array = NDArray[Any]
 
@@ -233,8 +233,8 @@ class ModelDifference(Result):
         of_second = predictions(self.second, X, "second").astype(np.float64)
         base = self.first_predictions.reshape(len(self.coordinates), -1)
         target = base + self.difference.reshape(base.shape)
-        subject = Subject.of(self.model)
-        asked = subject.map(subject.ensemble.embed, subject.read(X), len(self.signs))
+        fitted = FittedModel.of(self.model)
+        asked = fitted.map(fitted.ensemble.embed, fitted.read(X), len(self.signs))
         lifted = lifted_predictions((base, self.coordinates), target, (of_first, asked), self.outputs)
         return measure_lift(lifted, of_first, of_second, y, self.classes, self.output_names)
 
@@ -276,7 +276,7 @@ def model_difference(
     l2_regularization : float, default=1e-3
         As in `GBMAPRegressor`.
     n_init : int, default=5
-        Random starts of each learner. Few learners are to say much, so they are searched well.
+        Random starts of each learner. RowActivations learners are to say much, so they are searched well.
     preprocessing : transformer, default=None
         What X goes through before the GBMAP, such as a ColumnTransformer with a OneHotEncoder for
         columns of text; cloned and fitted. Half-spaces are told in the columns of X; `explain`
@@ -324,20 +324,20 @@ def model_difference(
         random_state=random_state,
     )
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
-    subject = _subject(model.fit(X, squeeze(difference)))
-    inputs, ensemble = subject.read(X), subject.ensemble
+    fitted = _subject(model.fit(X, squeeze(difference)))
+    inputs, ensemble = fitted.read(X), fitted.ensemble
     n_outputs = ensemble.n_outputs
-    active = subject.map(ensemble.project, inputs, len(ensemble)) > 0
-    phi = subject.map(ensemble.embed, inputs, len(ensemble))
+    active = fitted.map(ensemble.project, inputs, len(ensemble)) > 0
+    phi = fitted.map(ensemble.embed, inputs, len(ensemble))
     never = np.logical_not(active.reshape(len(active), -1, n_outputs).any(axis=1))
     constant = np.ptp(difference, axis=0) == 0
-    rows = standard_rows(subject, inputs)
+    rows = standard_rows(fitted, inputs)
     of_outputs = output_names(classes, n_outputs)
-    held_out = _held_out_r2(subject.model, inputs, difference, random_state)
+    held_out = _held_out_r2(fitted.model, inputs, difference, random_state)
     return ModelDifference(
         model=model,
         names=coordinate_names(ensemble.n_stages, of_outputs),
-        half_spaces=np.array([half_space(subject, j, rows=rows) for j in range(len(ensemble))], dtype=object),
+        half_spaces=np.array([half_space(fitted, j, rows=rows) for j in range(len(ensemble))], dtype=object),
         signs=np.where(ensemble.weights.any(axis=1), ensemble.signs, 0.0),
         coverage=active.mean(axis=0),
         mean_difference=_mean_where(difference[:, ensemble.outputs], active),
@@ -364,16 +364,16 @@ def _label(words: str, coverage: float) -> str:
     return textwrap.fill(f"{terms} {share}", _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _subject(model: Any) -> Subject:
-    subject = Subject.of(model)
+def _subject(model: Any) -> FittedModel:
+    fitted = FittedModel.of(model)
     try:
-        _ = subject.columns  # followed back before anything else is computed
+        _ = fitted.columns  # followed back before anything else is computed
     except ValueError as error:
         raise ValueError(
             "preprocessing must be of steps that lead back to the columns of X, as `explain` lists them, got "
             f"{model[0]!r}; or transform X beforehand, and give first and second as arrays of predictions."
         ) from error
-    return subject
+    return fitted
 
 
 def _held_out_r2(model: GBMAPRegressor, inputs: Any, difference: Array, random_state: Any) -> Array:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import BarDisplay
-from gbmap._shown import Result, Shown, by_feature, extent
-from gbmap._subject import Subject, dense
-from gbmap.inspection._results import one_row, rows_frame, squeeze
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.results import one_row, rows_frame, squeeze
+from gbmap._utils.shown import Result, Shown, by_feature, extent
 
 Array = NDArray[Any]
 
@@ -167,45 +167,45 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
     >>> np.allclose(model.predict(X), local.intercepts + (local.coefficients * X).sum(axis=1))
     True
     """
-    subject = Subject.of(model)
-    inputs, columns = subject.read(X), subject.columns
+    fitted = FittedModel.of(model)
+    inputs, columns = fitted.read(X), fitted.columns
     n, q = inputs.shape
-    n_outputs = subject.ensemble.n_outputs
-    value = subject.score(inputs)
-    gradient = subject.map(
-        lambda rows: subject.ensemble.gradient(rows).reshape(len(rows), -1), inputs, q * n_outputs
+    n_outputs = fitted.ensemble.n_outputs
+    value = fitted.score(inputs)
+    gradient = fitted.map(
+        lambda rows: fitted.ensemble.gradient(rows).reshape(len(rows), -1), inputs, q * n_outputs
     ).reshape(n, q, n_outputs)
     if probability:
-        value, gradient = _probabilities(subject, subject.full_score(X), gradient)
+        value, gradient = _probabilities(fitted, fitted.full_score(X), gradient)
     inputs = dense(inputs)
     coefficients = gradient
     if not columns.is_plain:
-        coefficients = columns.collect(subject.moves(inputs)[:, :, None] * gradient)
-    contributions = columns.collect((inputs - subject.model.mean_)[:, :, None] * gradient)
+        coefficients = columns.collect(fitted.moves(inputs)[:, :, None] * gradient)
+    contributions = columns.collect((inputs - fitted.model.mean_)[:, :, None] * gradient)
     given = columns.numbers(inputs)
     if standardized:
-        scale = subject.column_scale
+        scale = fitted.column_scale
         coefficients = coefficients * scale[:, None]
-        given = (given - subject.column_mean) / scale
+        given = (given - fitted.column_mean) / scale
     return Explanation(
         coefficients=squeeze(coefficients),
         intercepts=squeeze(value - np.einsum("npk,np->nk", coefficients, given)),
         contributions=squeeze(contributions),
         inputs=given,
-        feature_names=subject.feature_names,
-        output_names=subject.output_names,
+        feature_names=fitted.feature_names,
+        output_names=fitted.output_names,
         standardized=standardized,
         probability=probability,
     )
 
 
-def _probabilities(subject: Subject, score: Array, gradient: Array) -> tuple[Array, Array]:
+def _probabilities(fitted: FittedModel, score: Array, gradient: Array) -> tuple[Array, Array]:
     """Return the probabilities of the outputs, and their gradients from those of the scores.
 
     p_k is sigmoid_k / sum_l sigmoid_l for K > 2 classes, so that d log p_k = t_k df_k - sum_l p_l t_l df_l
     with t_k = 1 - sigmoid_k (times the log-odds per score); sigmoid itself for two.
     """
-    model: Any = subject.model
+    model: Any = fitted.model
     per_score = getattr(model._make_loss(), "log_odds_per_score", None)
     if per_score is None or not hasattr(model, "classes_"):
         raise ValueError(

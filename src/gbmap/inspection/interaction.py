@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import HeatmapDisplay
-from gbmap._shown import Result, Shown, counted, largest_first
-from gbmap._subject import Subject, dense
-from gbmap.inspection._results import need, one_row, squeeze
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._utils.shown import Result, Shown, counted, largest_first
 
 Array = NDArray[Any]
 
@@ -144,39 +144,39 @@ def interactions(model: Any, X: Any, *, standardized: bool = False, only_mean: b
     >>> interactions(model, X).values.shape
     (100, 10, 10)
     """
-    subject = Subject.of(model)
-    inputs = subject.read(X)
-    n, p, n_outputs = inputs.shape[0], len(subject.feature_names), subject.ensemble.n_outputs
+    fitted = FittedModel.of(model)
+    inputs = fitted.read(X)
+    n, p, n_outputs = inputs.shape[0], len(fitted.feature_names), fitted.ensemble.n_outputs
     if not only_mean and n * p * p * n_outputs > _LARGEST_RESULT:
         raise ValueError(
             f"X has {n} rows and {p} columns, whose second derivatives would take "
             f"{n * p * p * n_outputs * 8 / 2**30:.0f} GB; pass fewer rows, or only_mean=True."
         )
-    scale = subject.column_scale if standardized else np.ones(p)
+    scale = fitted.column_scale if standardized else np.ones(p)
     unit = scale[:, None, None] * scale[None, :, None]
     values = np.empty((0 if only_mean else n, p, p, n_outputs))
     total = np.zeros((p, p, n_outputs))
-    chunk = max(1, _WORK_NUMBERS // max(p * p * n_outputs, inputs.shape[1] * len(subject.ensemble)))
+    chunk = max(1, _WORK_NUMBERS // max(p * p * n_outputs, inputs.shape[1] * len(fitted.ensemble)))
     for start in range(0, n, chunk):
         rows = slice(start, start + chunk)
-        hessians = _hessians(subject, dense(inputs[rows])) * unit
+        hessians = _hessians(fitted, dense(inputs[rows])) * unit
         total += np.abs(hessians).sum(axis=0)
         if not only_mean:
             values[rows] = hessians
     return Interactions(
         values=squeeze(values),
         mean_absolute=squeeze(total / n),
-        feature_names=subject.feature_names,
-        output_names=subject.output_names,
+        feature_names=fitted.feature_names,
+        output_names=fitted.output_names,
     )
 
 
-def _hessians(subject: Subject, inputs: Array) -> Array:
+def _hessians(fitted: FittedModel, inputs: Array) -> Array:
     """Return sum_j b_j g''(z_j) v_ij v_ij', of shape (n, p, p, K); v_ij: the move of z_j with each column."""
-    ensemble: Ensemble = subject.ensemble
+    ensemble: Ensemble = fitted.ensemble
     curvatures = ensemble.curvatures(inputs)
-    moves = np.atleast_2d(subject.moves(inputs))[:, :, None] * ensemble.weights.T  # (n or 1, q, M)
-    along = subject.columns.collect(moves)  # (n or 1, p, M)
+    moves = np.atleast_2d(fitted.moves(inputs))[:, :, None] * ensemble.weights.T  # (n or 1, q, M)
+    along = fitted.columns.collect(moves)  # (n or 1, p, M)
     each = []
     for output in range(ensemble.n_outputs):
         mine = ensemble.outputs == output

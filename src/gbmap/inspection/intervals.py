@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.results import need, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
-from gbmap._shown import Result, Shown, cell, counted
-from gbmap._sklearn import safe_indexing
-from gbmap._subject import Subject, dense
+from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.shown import Result, Shown, cell, counted
 from gbmap.inspection._boxes import Learners, largest
 from gbmap.inspection._inputs import column_weights, example, levels, states
-from gbmap.inspection._results import need, one_row, squeeze
 
 Array = NDArray[Any]
 
@@ -162,30 +162,30 @@ def prediction_interval_missing(
         raise ValueError(f"tol must be positive and finite, got {tol!r}.")
     if not (isinstance(max_boxes, Integral) and max_boxes >= 1):
         raise ValueError(f"max_boxes must be an integer of at least 1, got {max_boxes!r}.")
-    subject = Subject.of(model)
-    asked = _read_unknown(subject, unknown)
-    fillers = {column: value for column in asked if (value := _filler(subject, column)) is not None}
-    inputs = subject.read(_filled(X, subject, fillers))
-    seen = None if reference is None else _read_reference(subject, reference)
-    choices = [_choices(subject, column, asked, seen, X, fillers) for column in asked]
+    fitted = FittedModel.of(model)
+    asked = _read_unknown(fitted, unknown)
+    fillers = {column: value for column in asked if (value := _filler(fitted, column)) is not None}
+    inputs = fitted.read(_filled(X, fitted, fillers))
+    seen = None if reference is None else _read_reference(fitted, reference)
+    choices = [_choices(fitted, column, asked, seen, X, fillers) for column in asked]
     n_choices = prod(len(values) for _, values in choices)
     if n_choices > max_boxes:
         raise ValueError(
             f"unknown must leave at most max_boxes={max_boxes} combinations of categories, got {n_choices}; "
             "raise max_boxes, or pass lists of the categories that are possible."
         )
-    box = _Box.of(subject, {column: _range(subject, column, asked, seen) for column in asked}, choices)
-    n_rows = max(1, _WORK_NUMBERS // (max_boxes * len(subject.ensemble)))
+    box = _Box.of(fitted, {column: _range(fitted, column, asked, seen) for column in asked}, choices)
+    n_rows = max(1, _WORK_NUMBERS // (max_boxes * len(fitted.ensemble)))
     with single_threaded_blas():  # its threads cost more than they bring to small matrices
         chunks = [
-            _chunk_interval(subject, box, inputs[start : start + n_rows], tol, max_boxes)
+            _chunk_interval(fitted, box, inputs[start : start + n_rows], tol, max_boxes)
             for start in range(0, inputs.shape[0], n_rows)
         ]
     lower, upper, gap = (squeeze(np.concatenate(parts)) for parts in zip(*chunks))
-    return PredictionInterval(lower, upper, gap, subject.output_names)
+    return PredictionInterval(lower, upper, gap, fitted.output_names)
 
 
-def _read_unknown(subject: Subject, unknown: Any) -> dict[int, Any]:
+def _read_unknown(fitted: FittedModel, unknown: Any) -> dict[int, Any]:
     """Return what each unknown column may be: a pair of floats, a list of categories, or None for all."""
     if isinstance(unknown, str) or not isinstance(unknown, Iterable):
         raise TypeError(
@@ -193,11 +193,11 @@ def _read_unknown(subject: Subject, unknown: Any) -> dict[int, Any]:
         )
     asked: dict[int, Any] = {}
     for feature, allowed in unknown.items() if isinstance(unknown, Mapping) else ((f, None) for f in unknown):
-        column = subject.feature_index(feature, "unknown")
-        name = subject.feature_names[column]
+        column = fitted.feature_index(feature, "unknown")
+        name = fitted.feature_names[column]
         if column in asked:
             raise ValueError(f"unknown must name each column once, got {name!r} twice.")
-        read = _read_range if subject.columns.is_number[column] else _read_categories
+        read = _read_range if fitted.columns.is_number[column] else _read_categories
         asked[column] = None if allowed is None else read(name, allowed)
     return asked
 
@@ -222,28 +222,28 @@ def _read_categories(name: Any, allowed: Any) -> list[Any]:
     return categories
 
 
-def _read_reference(subject: Subject, reference: Any) -> Any:
+def _read_reference(fitted: FittedModel, reference: Any) -> Any:
     try:
-        return subject.read(reference)
+        return fitted.read(reference)
     except ValueError as error:
         raise ValueError(f"reference must hold rows with the columns of X: {error}") from error
 
 
-def _filler(subject: Subject, column: int) -> Any:
+def _filler(fitted: FittedModel, column: int) -> Any:
     """Return a value that the model can read, for a column whose values do not count; None if not known."""
-    category = example(subject, column)
-    if category is None and subject.columns.is_number[column]:
-        return float(subject.column_mean[column])
+    category = example(fitted, column)
+    if category is None and fitted.columns.is_number[column]:
+        return float(fitted.column_mean[column])
     return category
 
 
-def _filled(X: Any, subject: Subject, values: dict[int, Any]) -> Any:
+def _filled(X: Any, fitted: FittedModel, values: dict[int, Any]) -> Any:
     """Return a copy of X with columns replaced; of odd shape, X itself, for the model to refuse."""
     if hasattr(X, "columns"):
-        return _filled_frame(X, subject.feature_names, values)
+        return _filled_frame(X, fitted.feature_names, values)
     is_sparse = scipy.sparse.issparse(X)
     copied: Any = X.tocsc(copy=True) if is_sparse else np.array(X, dtype=getattr(X, "dtype", object))
-    if copied.ndim != 2 or copied.shape[1] != len(subject.feature_names):
+    if copied.ndim != 2 or copied.shape[1] != len(fitted.feature_names):
         return X
     for column, value in values.items():
         if is_sparse:
@@ -266,9 +266,9 @@ def _filled_frame(X: Any, names: Array, values: dict[int, Any]) -> Any:
     return frame.to_native()
 
 
-def _range(subject: Subject, column: int, asked: dict[int, Any], seen: Any) -> tuple[float, float] | None:
+def _range(fitted: FittedModel, column: int, asked: dict[int, Any], seen: Any) -> tuple[float, float] | None:
     """Return the ends of a numeric column, None for others."""
-    columns = subject.columns
+    columns = fitted.columns
     if not columns.is_number[column]:
         return None
     if asked[column] is not None:
@@ -283,34 +283,34 @@ def _range(subject: Subject, column: int, asked: dict[int, Any], seen: Any) -> t
 
 
 def _choices(
-    subject: Subject, column: int, asked: dict[int, Any], seen: Any, X: Any, fillers: dict[int, Any]
+    fitted: FittedModel, column: int, asked: dict[int, Any], seen: Any, X: Any, fillers: dict[int, Any]
 ) -> tuple[NDArray[np.intp], Array]:
     """Return the inputs of a column that are not numbers, (r,), and the values that they may have, (S, r)."""
-    inputs, values = states(subject.columns, column)
-    if subject.columns.is_number[column]:
+    inputs, values = states(fitted.columns, column)
+    if fitted.columns.is_number[column]:
         return inputs, values
     if asked[column] is not None:
-        by_name = dict(zip(levels(subject.columns, column), values))
+        by_name = dict(zip(levels(fitted.columns, column), values))
         rows = [
             by_name[str(category)]
             if str(category) in by_name
-            else _read_category(subject, column, category, X, fillers)[inputs]
+            else _read_category(fitted, column, category, X, fillers)[inputs]
             for category in asked[column]
         ]
         return inputs, np.stack(rows)
     return inputs, values if seen is None else np.unique(dense(seen[:, inputs]), axis=0)
 
 
-def _read_category(subject: Subject, column: int, category: Any, X: Any, fillers: dict[int, Any]) -> Array:
+def _read_category(fitted: FittedModel, column: int, category: Any, X: Any, fillers: dict[int, Any]) -> Array:
     """Return the inputs of the first row with a category that has none of its own, of shape (q,)."""
     first = safe_indexing(X, [0])
     try:
-        row: Array = dense(subject.read(_filled(first, subject, fillers | {column: category})))[0]
+        row: Array = dense(fitted.read(_filled(first, fitted, fillers | {column: category})))[0]
     except (TypeError, ValueError) as error:
-        name = subject.feature_names[column]
+        name = fitted.feature_names[column]
         raise ValueError(
             f"unknown[{name!r}] must hold categories that the model knows, got {category!r}; "
-            f"it knows {', '.join(map(str, levels(subject.columns, column)))}."
+            f"it knows {', '.join(map(str, levels(fitted.columns, column)))}."
         ) from error
     return row
 
@@ -337,12 +337,12 @@ class _Box:
     @classmethod
     def of(
         cls,
-        subject: Subject,
+        fitted: FittedModel,
         ranges: dict[int, tuple[float, float] | None],
         choices: list[tuple[NDArray[np.intp], Array]],
     ) -> _Box:
         """Return the box of the ranges of numbers, and of all combinations of choices."""
-        columns, ensemble, mean = subject.columns, subject.ensemble, subject.column_mean
+        columns, ensemble, mean = fitted.columns, fitted.ensemble, fitted.column_mean
         ends = {column: pair for column, pair in ranges.items() if pair is not None}
         numbers = np.array(list(ends), dtype=np.intp)
         is_free = np.isin(columns.source, numbers) & (columns.kind == "number")
@@ -353,7 +353,7 @@ class _Box:
             shift = (values - values[0]) @ ensemble.weights[:, inputs].T
             shifts = (shifts[:, None] + shift).reshape(-1, len(ensemble))
         low, high = np.reshape(list(ends.values()), (-1, 2)).T - mean[numbers]
-        weights, scale = column_weights(subject)[:, numbers], subject.column_scale[numbers]
+        weights, scale = column_weights(fitted)[:, numbers], fitted.column_scale[numbers]
         sides = [
             [
                 Learners(sign * ensemble.signs[which], ensemble.beta[which], weights[which], low, high, scale)
@@ -365,10 +365,10 @@ class _Box:
 
 
 def _chunk_interval(
-    subject: Subject, box: _Box, inputs: Any, tol: float, max_boxes: int
+    fitted: FittedModel, box: _Box, inputs: Any, tol: float, max_boxes: int
 ) -> tuple[Array, Array, Array]:
     """Return lower, upper and gap of some rows, each of shape (n, K)."""
-    ensemble = subject.ensemble
+    ensemble = fitted.ensemble
     rows = np.array(dense(inputs))  # a frame may hand out an array that cannot be written to
     rows[:, box.inputs] = box.origin
     z = ensemble.project(rows)
@@ -378,7 +378,7 @@ def _chunk_interval(
     for k, sides in enumerate(box.sides):
         which = ensemble.outputs == k
         z_k = (z[:, None, which] + box.shifts[:, which]).reshape(len(row), -1)
-        limit = tol * subject.model._target_deviation[k]
+        limit = tol * fitted.model._target_deviation[k]
         limit = np.maximum(limit - 2 * blur[:, k], 0.5 * limit)  # which leaves room for rounding
         for side, learners in enumerate(sides):
             if ensemble.activation == "identity":

@@ -12,10 +12,10 @@ from scipy.optimize import brentq
 
 from gbmap._core.losses import Loss
 from gbmap._drawing import BarDisplay, CurveDisplay
-from gbmap._shown import Result, Shown, counted, percent
-from gbmap._subject import Subject, coordinate_index
-from gbmap.inspection._results import need
-from gbmap.inspection._words import HalfSpace, standard_rows
+from gbmap._fitted.model import FittedModel, coordinate_index
+from gbmap._fitted.results import need
+from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._utils.shown import Result, Shown, counted, percent
 
 Array = NDArray[Any]
 
@@ -211,47 +211,47 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     >>> bool(np.isclose(cards.explained_loss[-1], model.score(X, y)))
     True
     """
-    subject = Subject.of(model)
-    inputs, ensemble = subject.read(X), subject.ensemble
+    fitted = FittedModel.of(model)
+    inputs, ensemble = fitted.read(X), fitted.ensemble
     loss_curve = explained_loss = None
     if y is not None:
-        loss_curve, explained_loss = _loss_curves(subject, X, subject.read_targets(y, inputs.shape[0]))
-    rows = standard_rows(subject, inputs)
-    words = [HalfSpace.of(subject, j, rows) for j in range(len(ensemble))]
-    active_share, accuracy, spread = _activity(subject, inputs, words)
-    weights = _column_weights(subject)
+        loss_curve, explained_loss = _loss_curves(fitted, X, fitted.read_targets(y, inputs.shape[0]))
+    rows = standard_rows(fitted, inputs)
+    words = [HalfSpace.of(fitted, j, rows) for j in range(len(ensemble))]
+    active_share, accuracy, spread = _activity(fitted, inputs, words)
+    weights = _column_weights(fitted)
     return LearnerCards(
-        names=subject.coordinate_names,
+        names=fitted.coordinate_names,
         signs=ensemble.signs,
         outputs=ensemble.outputs,
         active_share=active_share,
         weights=weights,
-        main_features=np.array([_main_features(row, subject.feature_names) for row in weights], dtype=object),
+        main_features=np.array([_main_features(row, fitted.feature_names) for row in weights], dtype=object),
         half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
         half_space_accuracy=accuracy,
         contribution_spread=spread,
         loss_curve=loss_curve,
         explained_loss=explained_loss,
-        feature_names=subject.feature_names,
-        output_names=subject.output_names,
+        feature_names=fitted.feature_names,
+        output_names=fitted.output_names,
     )
 
 
-def _loss_curves(subject: Subject, X: Any, targets: Array) -> tuple[Array, Array]:
+def _loss_curves(fitted: FittedModel, X: Any, targets: Array) -> tuple[Array, Array]:
     """Return the mean loss after 0, 1, ... stages, and the share of it that is explained."""
-    f_0 = subject.initial_score(X)
-    scores = chain([f_0], subject.staged_scores(X))
-    curve = np.array([subject.row_losses(targets, score).mean() for score in scores])
-    constants = _best_constants(subject, targets, f_0)
-    to_explain = subject.row_losses(targets, f_0 + constants).mean()
+    f_0 = fitted.initial_score(X)
+    scores = chain([f_0], fitted.staged_scores(X))
+    curve = np.array([fitted.row_losses(targets, score).mean() for score in scores])
+    constants = _best_constants(fitted, targets, f_0)
+    to_explain = fitted.row_losses(targets, f_0 + constants).mean()
     if to_explain == 0:
         return curve, np.full_like(curve, np.nan)
     return curve, np.append(0.0, 1 - curve[1:] / to_explain)
 
 
-def _best_constants(subject: Subject, targets: Array, f_0: Array) -> Array:
+def _best_constants(fitted: FittedModel, targets: Array, f_0: Array) -> Array:
     """Return the constants that added to f_0 make the mean loss of each output least, of shape (K,)."""
-    loss, unit = subject.model._make_loss(), subject.target_unit
+    loss, unit = fitted.model._make_loss(), fitted.target_unit
     y, score = (targets / unit).T, (f_0 / unit).T
     constants: Array = unit * [_best_constant(loss, *each) for each in zip(y, score)]
     return constants
@@ -282,25 +282,25 @@ def _best_constant(loss: Loss, y: Array, score: Array) -> float:
     return far
 
 
-def _activity(subject: Subject, inputs: Any, words: list[HalfSpace]) -> tuple[Array, Array, Array]:
+def _activity(fitted: FittedModel, inputs: Any, words: list[HalfSpace]) -> tuple[Array, Array, Array]:
     """Return the share of rows on which learners are active, that on which words agree, and their spread."""
-    ensemble = subject.ensemble
+    ensemble = fitted.ensemble
     found = []
     for j, half_space in enumerate(words):
         learner = ensemble[j : j + 1]
-        is_active = subject.map(learner.project, inputs, 1)[:, 0] > 0
+        is_active = fitted.map(learner.project, inputs, 1)[:, 0] > 0
         is_active |= ensemble.activation == "identity"
         agrees = is_active == half_space.holds(inputs)
-        found.append((is_active.mean(), agrees.mean(), subject.map(learner.embed, inputs, 1).std()))
+        found.append((is_active.mean(), agrees.mean(), fitted.map(learner.embed, inputs, 1).std()))
     share, accuracy, spread = np.array(found).T
     return share, accuracy, spread
 
 
-def _column_weights(subject: Subject) -> Array:
+def _column_weights(fitted: FittedModel) -> Array:
     """Return the learners' weights per standard deviation of a number, or range over categories, (M, p)."""
-    weights, columns = subject.ensemble.weights, subject.columns
+    weights, columns = fitted.ensemble.weights, fitted.columns
     per_number = columns.collect(weights * columns.slope * (columns.kind == "number"))
-    out: Array = per_number * subject.column_scale
+    out: Array = per_number * fitted.column_scale
     for column in np.flatnonzero(columns.is_used & ~columns.is_number):
         inputs = columns.inputs_of(int(column))
         levels = weights[:, inputs] * columns.slope[inputs]

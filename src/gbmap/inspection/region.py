@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
-from gbmap._foreign import in_memory
-from gbmap._shown import Result, Shown, counted, percent
-from gbmap._sklearn import safe_indexing
-from gbmap._subject import Subject
-from gbmap.inspection._patterns import active_names, describe, patterns_of, unpack
-from gbmap.inspection._results import need
-from gbmap.inspection._words import HalfSpace, standard_rows
+from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
+from gbmap._fitted.results import need
+from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.shown import Result, Shown, counted, percent
 from gbmap.inspection.explanation import explain
 
 Array = NDArray[Any]
@@ -126,7 +126,7 @@ class Regions(Result):
             The position of the region; -1 for a pattern that was left out, -2 for one that was never seen.
         """
         known = self._known
-        bits = patterns_of(known.subject, known.learners, known.subject.read(X))
+        bits = patterns_of(known.fitted, known.learners, known.fitted.read(X))
         position = np.minimum(np.searchsorted(known.patterns, bits), len(known.patterns) - 1)
         labels: Array = np.where(known.patterns[position] == bits, known.labels[position], -2)
         return labels
@@ -212,36 +212,36 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     >>> table.coefficients[table.assign([[-0.9], [0.9]])].round(1).ravel().tolist()
     [-1.0, 1.0]
     """
-    subject = Subject.of(model)
-    k = subject.output_index(output)
+    fitted = FittedModel.of(model)
+    k = fitted.output_index(output)
     if not isinstance(max_regions, Integral) or max_regions < 1:
         raise ValueError(f"max_regions must be an integer of at least 1, got {max_regions!r}.")
     X = in_memory(X)
-    inputs = subject.read(X)
-    targets = None if y is None else subject.read_targets(y, inputs.shape[0])
-    n_outputs = subject.ensemble.n_outputs
-    learners, rows = subject.ensemble[k::n_outputs], standard_rows(subject, inputs)
-    words = [HalfSpace.of(subject, j, rows) for j in range(k, len(subject.ensemble), n_outputs)]
-    bits = patterns_of(subject, learners, inputs)
+    inputs = fitted.read(X)
+    targets = None if y is None else fitted.read_targets(y, inputs.shape[0])
+    n_outputs = fitted.ensemble.n_outputs
+    learners, rows = fitted.ensemble[k::n_outputs], standard_rows(fitted, inputs)
+    words = [HalfSpace.of(fitted, j, rows) for j in range(k, len(fitted.ensemble), n_outputs)]
+    bits = patterns_of(fitted, learners, inputs)
     seen, of_row, counts = np.unique(bits, return_inverse=True, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:max_regions]
-    known = _Known(subject, learners, seen, _ranks(largest, len(seen)))
+    known = _Known(fitted, learners, seen, _ranks(largest, len(seen)))
     patterns, labels, n_rows = unpack(seen[largest], len(learners)), known.labels[of_row], counts[largest]
     descriptions, precision, coverage = describe(patterns, labels, words, inputs)
     return Regions(
         patterns=patterns,
-        learner_names=subject.coordinate_names[k::n_outputs],
+        learner_names=fitted.coordinate_names[k::n_outputs],
         n_rows=n_rows,
         share=n_rows / len(labels),
-        **_means(subject, subject.full_score(X), targets, k, labels, n_rows),
-        coefficients=_mean_coefficients(model, subject, X, labels, n_rows)[..., k],
+        **_means(fitted, fitted.full_score(X), targets, k, labels, n_rows),
+        coefficients=_mean_coefficients(model, fitted, X, labels, n_rows)[..., k],
         descriptions=descriptions,
         precision=precision,
         coverage=coverage,
         half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
         labels=labels,
         n_patterns=len(seen),
-        feature_names=subject.feature_names,
+        feature_names=fitted.feature_names,
         _known=known,
     )
 
@@ -250,7 +250,7 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
 class _Known:
     """The patterns seen, as strings of bits in their order, and the label of each: what `assign` needs."""
 
-    subject: Subject
+    fitted: FittedModel
     learners: Ensemble
     patterns: Array
     labels: Array
@@ -264,7 +264,7 @@ def _ranks(largest: Array, n_patterns: int) -> Array:
 
 
 def _means(
-    subject: Subject, score: Array, targets: Array | None, k: int, labels: Array, n_rows: Array
+    fitted: FittedModel, score: Array, targets: Array | None, k: int, labels: Array, n_rows: Array
 ) -> dict[str, Array | None]:
     """Return the means over the rows of each region of what concerns one output."""
     kept = labels >= 0
@@ -274,18 +274,18 @@ def _means(
 
     if targets is None:
         return {"mean_prediction": mean(score[:, k]), "mean_target": None, "mean_loss": None, "bias": None}
-    observed, expected = _observed_and_expected(subject, targets, score, k)
+    observed, expected = _observed_and_expected(fitted, targets, score, k)
     return {
         "mean_prediction": mean(score[:, k]),
         "mean_target": mean(observed),
-        "mean_loss": mean(subject.row_losses(targets, score)[:, k]),
+        "mean_loss": mean(fitted.row_losses(targets, score)[:, k]),
         "bias": mean(observed - expected),
     }
 
 
-def _observed_and_expected(subject: Subject, targets: Array, score: Array, k: int) -> tuple[Array, Array]:
+def _observed_and_expected(fitted: FittedModel, targets: Array, score: Array, k: int) -> tuple[Array, Array]:
     """Return y and f of one output, or whether a row is of its class and how likely the model takes that."""
-    model: Any = subject.model
+    model: Any = fitted.model
     if not hasattr(model, "classes_"):
         return targets[:, k], score[:, k]
     label = k + (len(model.classes_) == 2)
@@ -295,10 +295,10 @@ def _observed_and_expected(subject: Subject, targets: Array, score: Array, k: in
     return observed, model._probabilities(score)[:, label]
 
 
-def _mean_coefficients(model: Any, subject: Subject, X: Any, labels: Array, n_rows: Array) -> Array:
+def _mean_coefficients(model: Any, fitted: FittedModel, X: Any, labels: Array, n_rows: Array) -> Array:
     """Return the mean of `explain` over the rows of each region, of shape (R, p, K)."""
     X = X.tocsr() if scipy.sparse.issparse(X) else X
-    size = max(1, _WORK_NUMBERS // (len(subject.columns.source) * subject.ensemble.n_outputs))
+    size = max(1, _WORK_NUMBERS // (len(fitted.columns.source) * fitted.ensemble.n_outputs))
     means = []
     for label, count in enumerate(n_rows):
         rows = np.flatnonzero(labels == label)
@@ -307,4 +307,4 @@ def _mean_coefficients(model: Any, subject: Subject, X: Any, labels: Array, n_ro
             for start in range(0, count, size)
         ]
         means.append(np.sum(sums, axis=0) / count)
-    return np.array(means).reshape(len(n_rows), -1, subject.ensemble.n_outputs)
+    return np.array(means).reshape(len(n_rows), -1, fitted.ensemble.n_outputs)

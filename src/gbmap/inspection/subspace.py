@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing import CurveDisplay
-from gbmap._shown import Result, Shown, counted, percent
-from gbmap._subject import Subject, dense
-from gbmap.inspection._results import need
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.results import need
+from gbmap._utils.shown import Result, Shown, counted, percent
 
 Array = NDArray[Any]
 
@@ -80,10 +80,10 @@ class ActiveSubspace(Result):
                 f"n_components must be between 1 and {len(self.directions)}, the number of directions, "
                 f"got {n_components}."
             )
-        subject = Subject.of(self.model)
-        mean, scale = subject.model.mean_, subject.model.scale_
+        fitted = FittedModel.of(self.model)
+        mean, scale = fitted.model.mean_, fitted.model.scale_
         directions = self.directions[:n_components].T
-        return subject.map(lambda rows: ((rows - mean) / scale) @ directions, subject.read(X), n_components)
+        return fitted.map(lambda rows: ((rows - mean) / scale) @ directions, fitted.read(X), n_components)
 
     def to_frame(self) -> Any:
         """Return the directions as a pandas frame, a row each, with a column "share" at the end.
@@ -149,17 +149,15 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
     >>> active_subspace(model, X).directions.shape
     (4, 10)
     """
-    subject = Subject.of(model)
-    inputs, ensemble = subject.read(X), subject.ensemble
+    fitted = FittedModel.of(model)
+    inputs, ensemble = fitted.read(X), fitted.ensemble
     n, n_learners = inputs.shape[0], len(ensemble)
     moments = np.zeros((n_learners, n_learners))
     chunk = max(1, (1 << 22) // max(inputs.shape[1], n_learners))
     for start in range(0, n, chunk):
         slopes = ensemble.slopes(dense(inputs[start : start + chunk]))
         moments += slopes.T @ slopes
-    weights = (
-        ensemble.weights * subject.model.scale_ / subject.model._target_deviation[ensemble.outputs, None]
-    )
+    weights = ensemble.weights * fitted.model.scale_ / fitted.model._target_deviation[ensemble.outputs, None]
     moments *= (ensemble.outputs[:, None] == ensemble.outputs) / n
     # The eigenvectors of W'AW with A = R'R are the right singular vectors of RW.
     eigenvalues, vectors = np.linalg.eigh(moments)
@@ -174,6 +172,6 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
         shares=power / total,
         directions=directions * np.sign(largest),  # the sign of a direction means nothing
         effective_dimension=float(total**2 / (power**2).sum()),
-        feature_names=subject.input_names,
+        feature_names=fitted.input_names,
         model=model,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 
 Array = NDArray[Any]
 
@@ -39,7 +39,7 @@ def refuse_lost_range(model: Any, kind: np.dtype[Any]) -> None:
         )
     blur = np.abs(model.mean_[used]) * limits.eps / model.scale_[used]
     if blur.max(initial=0.0) > _BLUR:
-        column = Subject.of(model).feature_names[used[blur.argmax()]]
+        column = FittedModel.of(model).feature_names[used[blur.argmax()]]
         warnings.warn(
             f"{kind} tells values of column {column!r} apart only to {blur.max():.1g} of its standard "
             "deviation, since its mean is so large; subtract the mean beforehand, or use to_onnx of "

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._subject import Subject
-from gbmap.inspection._results import need
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import need
 from gbmap.onnx._graph import Graph
 
 onnx = need("onnx", "onnx")
@@ -32,7 +32,7 @@ class Formulas:
     ----------
     graph : Graph
         Where nodes are added.
-    subject : Subject
+    fitted : FittedModel
         The model.
     rows : str
         The tensor of the GBMAP's inputs, of shape (n, q), in the graph's type.
@@ -42,10 +42,10 @@ class Formulas:
     Properties that are named as the outputs of `to_onnx` have the shapes told there.
     """
 
-    def __init__(self, graph: Graph, subject: Subject, rows: str):
-        self.graph, self.subject, self.rows = graph, subject, rows
-        self.model: Any = subject.model
-        self.ensemble = subject.ensemble
+    def __init__(self, graph: Graph, fitted: FittedModel, rows: str):
+        self.graph, self.fitted, self.rows = graph, fitted, rows
+        self.model: Any = fitted.model
+        self.ensemble = fitted.ensemble
         self.is_bent = self.ensemble.activation == "softplus"
         self.sharpness = self.ensemble.beta if self.is_bent else np.ones(len(self.ensemble))
 
@@ -126,7 +126,7 @@ class Formulas:
         weights = (ensemble.signs[:, None] * ensemble.weights).reshape(*by_output, -1)
         slopes = graph.add("Reshape", self._slopes, graph.tensor(np.array([0, *by_output])))
         gradient = graph.add("Einsum", slopes, graph.constant(weights), equation="nmk,mkq->nqk")
-        if not self.subject.columns.is_plain:
+        if not self.fitted.columns.is_plain:
             gradient = self._in_columns(gradient)
         return gradient if ensemble.n_outputs > 1 else graph.drop_axis(gradient, 2)
 
@@ -140,9 +140,9 @@ class Formulas:
     def _in_columns(self, gradient: str) -> str:
         """Collect a gradient in the inputs, (n, q, K), to one in the user's columns, (n, p, K).
 
-        Each input moves as `Subject.moves` tells: by a slope, or for a category from the mean to itself.
+        Each input moves as `FittedModel.moves` tells: by a slope, or for a category from the mean to itself.
         """
-        graph, columns = self.graph, self.subject.columns
+        graph, columns = self.graph, self.fitted.columns
         slope = graph.constant(np.where(columns.kind == "number", columns.slope, 0.0))
         is_category = graph.constant(~columns.is_number[columns.source])
         moves = graph.add("Add", slope, graph.add("Mul", is_category, self.centered))
@@ -151,10 +151,10 @@ class Formulas:
         return graph.add("Einsum", moved, is_from, equation="nqk,qp->npk")
 
 
-def output_type(subject: Subject, output: str, kind: np.dtype[Any]) -> tuple[np.dtype[Any], list[int]]:
+def output_type(fitted: FittedModel, output: str, kind: np.dtype[Any]) -> tuple[np.dtype[Any], list[int]]:
     """Return the type of an output, and its shape but for the rows."""
-    model: Any = subject.model
-    n_outputs = subject.ensemble.n_outputs
+    model: Any = fitted.model
+    n_outputs = fitted.ensemble.n_outputs
     several = [n_outputs] if n_outputs > 1 else []
     if output == "label":
         return labels_of(model).dtype, []
@@ -162,8 +162,8 @@ def output_type(subject: Subject, output: str, kind: np.dtype[Any]) -> tuple[np.
         "prediction": lambda: [n_outputs] if model._targets_2d else [],
         "score": lambda: several,
         "probability": lambda: [len(model.classes_)],
-        "embedding": lambda: [len(subject.ensemble)],
-        "coefficients": lambda: [len(subject.feature_names), *several],
+        "embedding": lambda: [len(fitted.ensemble)],
+        "coefficients": lambda: [len(fitted.feature_names), *several],
     }
     return kind, shapes[output]()
 

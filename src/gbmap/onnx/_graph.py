@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gbmap.inspection._results import need
+from gbmap._fitted.results import need
 
 onnx = need("onnx", "onnx")
 

@@ -10,9 +10,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 
-from gbmap._sklearn import safe_indexing
-from gbmap._subject import Subject, _first_of
-from gbmap.inspection._results import need
+from gbmap._fitted.model import FittedModel, _first_of
+from gbmap._fitted.results import need
+from gbmap._utils.scikit_learn import safe_indexing
 
 onnx = need("onnx", "onnx")
 
@@ -73,7 +73,7 @@ def column_names(X: Any) -> list[Any]:
     return list(X.columns) if hasattr(X, "columns") else [f"x{k}" for k in range(X.shape[1])]
 
 
-def input_types(subject: Subject, X: Any, kind: np.dtype[Any]) -> list[tuple[str, Any]]:
+def input_types(fitted: FittedModel, X: Any, kind: np.dtype[Any]) -> list[tuple[str, Any]]:
     """Return the inputs of a pipeline's graph, as skl2onnx wants to be told.
 
     That is one for all columns, or one for each if the pipeline tells them apart or they differ in type.
@@ -81,7 +81,7 @@ def input_types(subject: Subject, X: Any, kind: np.dtype[Any]) -> list[tuple[str
     """
     names = column_names(X)
     types = [_tensor_type(name, column, kind) for name, column in zip(names, _column_kinds(X))]
-    by_name = hasattr(X, "columns") and isinstance(_first_of(subject.preprocessing), ColumnTransformer)
+    by_name = hasattr(X, "columns") and isinstance(_first_of(fitted.preprocessing), ColumnTransformer)
     if by_name or len(set(types)) > 1:
         return [(str(name), type_of([None, 1])) for name, type_of in zip(names, types)]
     return [("X", types[0]([None, len(types)]))]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.impute import SimpleImputer
 
-from gbmap._subject import Subject, dense
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.results import need
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.inspection._results import need
 from gbmap.onnx._inputs import as_inputs
 from gbmap.onnx._skl2onnx import convert_imputer, register, shape_of_imputer
 
@@ -19,12 +19,12 @@ onnx = need("onnx", "onnx")
 _TOLERANCE = 0.01
 
 
-def convert_preprocessing(subject: Subject, types: list[tuple[str, Any]], name: str, opset: int) -> Any:
+def convert_preprocessing(fitted: FittedModel, types: list[tuple[str, Any]], name: str, opset: int) -> Any:
     """Return an onnx.ModelProto that gives the inputs of the GBMAP."""
     skl2onnx = need("skl2onnx", "onnx")
     register()
     whole = skl2onnx.convert_sklearn(
-        subject.preprocessing,
+        fitted.preprocessing,
         name=name,
         initial_types=types,
         target_opset=opset,
@@ -34,10 +34,10 @@ def convert_preprocessing(subject: Subject, types: list[tuple[str, Any]], name: 
     )
     _set_opset(whole, opset)
     widths = [output.type.tensor_type.shape.dim[1].dim_value for output in whole.graph.output]
-    if widths not in ([0], [subject.model.n_features_in_]):  # 0 if skl2onnx does not know
+    if widths not in ([0], [fitted.model.n_features_in_]):  # 0 if skl2onnx does not know
         raise ValueError(
             f"skl2onnx converts the preprocessing to {sum(widths)} columns, but the GBMAP was fitted on "
-            f"{subject.model.n_features_in_}; convert pipeline[-1] alone, and preprocess elsewhere."
+            f"{fitted.model.n_features_in_}; convert pipeline[-1] alone, and preprocess elsewhere."
         )
     _refuse_invalid(whole)
     return whole
@@ -62,11 +62,11 @@ def _refuse_invalid(whole: Any) -> None:
         ) from error
 
 
-def compare(whole: Any, subject: Subject, rows: Any) -> None:
+def compare(whole: Any, fitted: FittedModel, rows: Any) -> None:
     """Refuse preprocessing that gives other numbers in ONNX than in the pipeline."""
     evaluator = need("onnx.reference", "onnx").ReferenceEvaluator(whole)
     converted = evaluator.run(None, as_inputs(whole, rows))[0]
-    gap = np.abs(converted - dense(subject.read(rows))) / subject.model.scale_
+    gap = np.abs(converted - dense(fitted.read(rows))) / fitted.model.scale_
     if not (gap <= _TOLERANCE).all():
         raise ValueError(
             f"skl2onnx converts the preprocessing to one that differs by up to {gap.max():.2g} standard "

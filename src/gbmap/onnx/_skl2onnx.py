@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import need
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.inspection._results import need
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, labels_of
 from gbmap.onnx._graph import Graph
@@ -98,7 +98,7 @@ def _convert_model(scope: Any, operator: Any, container: Any) -> None:
         refuse_init(model)
         _refuse_later_step(scope, operator)
     graph = Graph(kind, scope.get_unique_variable_name)
-    formulas = Formulas(graph, Subject.of(model), _joined_inputs(graph, operator))
+    formulas = Formulas(graph, FittedModel.of(model), _joined_inputs(graph, operator))
     for output, variable in zip(wanted, operator.outputs):
         tensor = getattr(formulas, output)
         if output == "label" and labels_of(model).dtype != object:

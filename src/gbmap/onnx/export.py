@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike
 from sklearn.base import is_classifier
 
 import gbmap
-from gbmap._sklearn import safe_indexing
-from gbmap._subject import Subject
-from gbmap.inspection._results import need
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import need
+from gbmap._utils.scikit_learn import safe_indexing
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, output_type
 from gbmap.onnx._graph import Graph, namer, rows_of, tensor_type
@@ -97,20 +97,20 @@ def to_onnx(
     >>> [output.name for output in onnx_model.graph.output]
     ['prediction', 'embedding']
     """
-    subject, kind = Subject.of(model), _float_type(dtype)
-    chosen = _chosen_outputs(outputs, subject.model)
+    fitted, kind = FittedModel.of(model), _float_type(dtype)
+    chosen = _chosen_outputs(outputs, fitted.model)
     _refuse_opset(opset)
-    refuse_lost_range(subject.model, kind)
-    if subject.preprocessing is None:
-        columns = list(subject.feature_names)
+    refuse_lost_range(fitted.model, kind)
+    if fitted.preprocessing is None:
+        columns = list(fitted.feature_names)
         whole = _passing_on(len(columns), kind, name, opset)
     else:
-        columns, types = _told_columns(subject, X, initial_types, kind)
-        whole = convert_preprocessing(subject, types, name, opset)
+        columns, types = _told_columns(fitted, X, initial_types, kind)
+        whole = convert_preprocessing(fitted, types, name, opset)
         if X is not None and initial_types is None:
-            compare(whole, subject, _first_rows(X))
-    _append(whole.graph, subject, chosen, kind)
-    _describe(whole, subject.model, chosen, columns)
+            compare(whole, fitted, _first_rows(X))
+    _append(whole.graph, fitted, chosen, kind)
+    _describe(whole, fitted.model, chosen, columns)
     onnx.checker.check_model(whole, full_check=True)
     return whole
 
@@ -161,7 +161,7 @@ def _passing_on(n_columns: int, kind: np.dtype[Any], name: str, opset: int) -> A
 
 
 def _told_columns(
-    subject: Subject, X: Any, initial_types: list[tuple[str, Any]] | None, kind: np.dtype[Any]
+    fitted: FittedModel, X: Any, initial_types: list[tuple[str, Any]] | None, kind: np.dtype[Any]
 ) -> tuple[list[Any], list[tuple[str, Any]]]:
     """Return the names of a pipeline's columns, and the inputs of its graph."""
     if initial_types is not None:
@@ -172,7 +172,7 @@ def _told_columns(
             "data, which tell the names and types of the columns."
         )
     rows = _first_rows(X)
-    return column_names(rows), input_types(subject, rows, kind)
+    return column_names(rows), input_types(fitted, rows, kind)
 
 
 def _first_rows(X: Any) -> Any:
@@ -180,16 +180,16 @@ def _first_rows(X: Any) -> Any:
     return safe_indexing(X, list(range(min(X.shape[0], _COMPARED_ROWS))))
 
 
-def _append(graph: Any, subject: Subject, outputs: list[str], kind: np.dtype[Any]) -> None:
+def _append(graph: Any, fitted: FittedModel, outputs: list[str], kind: np.dtype[Any]) -> None:
     """Put the model behind the only output of a graph."""
     last = graph.output[0]
     build = Graph(kind, namer(graph))
     is_same = last.type.tensor_type.elem_type == tensor_type(kind)
-    formulas = Formulas(build, subject, last.name if is_same else build.cast(last.name, kind))
+    formulas = Formulas(build, fitted, last.name if is_same else build.cast(last.name, kind))
     del graph.output[:]
     for output in outputs:
         name = build.add("Identity", getattr(formulas, output), output=build.unique(output))
-        graph.output.append(rows_of(name, *output_type(subject, output, kind)))
+        graph.output.append(rows_of(name, *output_type(fitted, output, kind)))
     graph.node.extend(build.nodes)
     graph.initializer.extend(build.constants)
 

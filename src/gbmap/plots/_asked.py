@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from gbmap._drawing.axes import shorten
 from gbmap._drawing.points import is_missing
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import Subject, dense
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 
 Array = NDArray[Any]
 
 
-def output_label(subject: Subject, output: int) -> str:
+def output_label(fitted: FittedModel, output: int) -> str:
     """Return what h = f - f_0 of an output is: "prediction", or "log-odds of" a class."""
-    model: Any = subject.model
+    model: Any = fitted.model
     classes = getattr(model, "classes_", None)
     if classes is not None:
         known = model._make_loss().log_odds_per_score is not None
         name = shorten(classes[output + (len(classes) == 2)], 24)
         what = f"{'log-odds' if known else 'score'} of {name}"
     else:
-        what = "prediction" if subject.ensemble.n_outputs == 1 else f"prediction of target {output}"
+        what = "prediction" if fitted.ensemble.n_outputs == 1 else f"prediction of target {output}"
     return what if model.init_ is None else f"{what}, less that of init"
 
 
@@ -51,11 +51,11 @@ def take_row(X: Any, row: Any, name: str) -> Any:
     return safe_indexing(X, [int(row) % n_rows])
 
 
-def values_of(subject: Subject, row: Any) -> list[Any]:
-    """Return the values of a table of one row, in the order of the subject's columns."""
+def values_of(fitted: FittedModel, row: Any) -> list[Any]:
+    """Return the values of a table of one row, in the order of the model's columns."""
     if hasattr(row, "columns"):
         values = {name: np.asarray(row[name])[0] for name in row.columns}
-        return [values[name] for name in subject.feature_names]
+        return [values[name] for name in fitted.feature_names]
     return list((dense(row) if hasattr(row, "toarray") else np.asarray(row))[0])
 
 

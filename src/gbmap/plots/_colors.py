@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._drawing.points import is_missing
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import Subject, dense
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 
 Array = NDArray[Any]
 
 
 def color_of(
-    subject: Subject, model: Any, X: Any, y: Any, color: Any, output: Any, rows: Array
+    fitted: FittedModel, model: Any, X: Any, y: Any, color: Any, output: Any, rows: Array
 ) -> tuple[Array, str]:
     """Return what to colour some of the rows by, and its name; classes as an array of objects."""
     if color is None:
@@ -23,17 +23,17 @@ def color_of(
     if not isinstance(color, str) and np.ndim(color) == 1:
         return _values(color, num_samples(X), rows), getattr(color, "name", None) or ""
     if not isinstance(color, str) or color not in ("target", "prediction", "loss"):
-        return _column(subject, X, color, rows), str(color)
+        return _column(fitted, X, color, rows), str(color)
     if color != "prediction" and y is None:
         raise ValueError(f"color={color!r} needs y.")
     some = safe_indexing(X, rows)
     if color == "prediction":
-        return _of_output(subject, model.predict(some), output), "prediction"
+        return _of_output(fitted, model.predict(some), output), "prediction"
     targets = safe_indexing(y, rows)
     if color == "target":
-        return _of_output(subject, np.asarray(targets), output), "target"
-    losses = subject.row_losses(subject.read_targets(targets, len(rows)), subject.full_score(some))
-    return losses.mean(axis=1) if output is None else losses[:, subject.output_index(output)], "loss"
+        return _of_output(fitted, np.asarray(targets), output), "target"
+    losses = fitted.row_losses(fitted.read_targets(targets, len(rows)), fitted.full_score(some))
+    return losses.mean(axis=1) if output is None else losses[:, fitted.output_index(output)], "loss"
 
 
 def _values(color: Any, n_rows: int, rows: Array) -> Array:
@@ -43,14 +43,14 @@ def _values(color: Any, n_rows: int, rows: Array) -> Array:
     return values[rows]
 
 
-def _column(subject: Subject, X: Any, column: Any, rows: Array) -> Array:
+def _column(fitted: FittedModel, X: Any, column: Any, rows: Array) -> Array:
     """Return the values of a column by its name, or its position."""
     if hasattr(X, "columns") and column in list(X.columns):
         return _numbers_if_all(np.asarray(X[column])[rows])
-    position = subject.feature_index(column, "color")
+    position = fitted.feature_index(column, "color")
     values = safe_indexing(X, rows)
     if hasattr(X, "columns"):
-        return _numbers_if_all(np.asarray(values[subject.feature_names[position]]))
+        return _numbers_if_all(np.asarray(values[fitted.feature_names[position]]))
     return (
         dense(values[:, [position]])[:, 0] if hasattr(values, "toarray") else np.asarray(values)[:, position]
     )
@@ -64,9 +64,9 @@ def _numbers_if_all(values: Array) -> Array:
     return np.where(missing, np.nan, np.where(missing, 0, values).astype(np.float64))
 
 
-def _of_output(subject: Subject, values: Array, output: Any) -> Array:
+def _of_output(fitted: FittedModel, values: Array, output: Any) -> Array:
     """Return targets or predictions as one column; classes as objects, not to pass for numbers."""
-    if hasattr(subject.model, "classes_"):
+    if hasattr(fitted.model, "classes_"):
         return values.reshape(-1).astype(object)
     if values.ndim == 1:
         return values
@@ -75,4 +75,4 @@ def _of_output(subject: Subject, values: Array, output: Any) -> Array:
             f"output must be given to colour by one of {values.shape[1]} targets, one of "
             f"{list(range(values.shape[1]))}; or pass the values to colour by."
         )
-    return values[:, subject.output_index(output) if values.shape[1] > 1 else 0]
+    return values[:, fitted.output_index(output) if values.shape[1] > 1 else 0]

@@ -11,9 +11,9 @@ from sklearn.decomposition import PCA
 
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.points import scatter
-from gbmap._foreign import in_memory
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import Subject, coordinate_index
+from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.model import FittedModel, coordinate_index
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.plots._asked import check_count, sampled_rows
 from gbmap.plots._colors import color_of
 from gbmap.plots._explained import explained_shares
@@ -115,13 +115,13 @@ class EmbeddingDisplay:
         -------
         display : EmbeddingDisplay
         """
-        subject, X, y, color = Subject.of(model), in_memory(X), in_memory(y), in_memory(color)
+        fitted, X, y, color = FittedModel.of(model), in_memory(X), in_memory(y), in_memory(color)
         n_rows = num_samples(X)
         rows = sampled_rows(n_rows, check_count("max_rows", max_rows), random_state)
-        values, label = color_of(subject, model, X, y, color, output, rows)
+        values, label = color_of(fitted, model, X, y, color, output, rows)
         X = safe_indexing(X, rows)
         y = None if y is None else safe_indexing(y, rows)
-        coordinates, labels = _chosen(subject, X, y, components, output)
+        coordinates, labels = _chosen(fitted, X, y, components, output)
         display = cls(coordinates, values, labels, label, n_rows)
         return display.plot(ax, scatter_kwargs=scatter_kwargs)
 
@@ -179,25 +179,25 @@ def _look_closer(ax: Any, points: Array) -> int:
     return int(outside.sum())
 
 
-def _chosen(subject: Subject, X: Any, y: Any, components: Any, output: Any) -> tuple[Array, list[str]]:
+def _chosen(fitted: FittedModel, X: Any, y: Any, components: Any, output: Any) -> tuple[Array, list[str]]:
     """Return the coordinates to draw, with their labels."""
-    mine = np.arange(len(subject.ensemble))
+    mine = np.arange(len(fitted.ensemble))
     if output is not None:
-        mine = np.flatnonzero(subject.ensemble.outputs == subject.output_index(output))
+        mine = np.flatnonzero(fitted.ensemble.outputs == fitted.output_index(output))
     if components is None and len(mine) > 2 and num_samples(X) > 1:
         components = "pca"
     if isinstance(components, str) and components == "pca":
-        return _principal(subject, X, mine)
-    chosen = _check_components(subject, components, mine)
-    learners = subject.ensemble[chosen]
-    coordinates = subject.map(learners.embed, subject.read(X), len(chosen))
-    shares = None if y is None else explained_shares(subject, X, y)
-    names = subject.coordinate_names
+        return _principal(fitted, X, mine)
+    chosen = _check_components(fitted, components, mine)
+    learners = fitted.ensemble[chosen]
+    coordinates = fitted.map(learners.embed, fitted.read(X), len(chosen))
+    shares = None if y is None else explained_shares(fitted, X, y)
+    names = fitted.coordinate_names
     return coordinates, [_label(names[j], None if shares is None else shares[j]) for j in chosen]
 
 
-def _principal(subject: Subject, X: Any, mine: Array) -> tuple[Array, list[str]]:
-    phi = subject.map(subject.ensemble[mine].embed, subject.read(X), len(mine))
+def _principal(fitted: FittedModel, X: Any, mine: Array) -> tuple[Array, list[str]]:
+    phi = fitted.map(fitted.ensemble[mine].embed, fitted.read(X), len(mine))
     if len(phi) < 2:
         raise ValueError('components="pca" needs at least two rows, got one.')
     inner = np.clip(phi, *np.quantile(phi, [_FAR, 1 - _FAR], axis=0))
@@ -211,10 +211,10 @@ def _principal(subject: Subject, X: Any, mine: Array) -> tuple[Array, list[str]]
     return pca.transform(phi), labels
 
 
-def _check_components(subject: Subject, components: Any, mine: Array) -> Array:
+def _check_components(fitted: FittedModel, components: Any, mine: Array) -> Array:
     if components is None:
         return mine[:2]
-    names = subject.coordinate_names
+    names = fitted.coordinate_names
     if not isinstance(components, (tuple, list)) or not 1 <= len(components) <= 2:
         raise ValueError(
             f'components must be "pca", or one or two of {_listed(names[mine])} or their positions, '

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, fit_text
-from gbmap._foreign import in_memory
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import Subject
+from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.model import FittedModel
+from gbmap._fitted.results import one_row
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.inspection import attributions, explain
-from gbmap.inspection._results import one_row
 from gbmap.plots._asked import check_count, output_label, sampled_rows, take_row, values_of, written
 
 Array = NDArray[Any]
@@ -117,8 +117,8 @@ class ExplanationDisplay:
         """
         if kind not in ("attributions", "coefficients"):
             raise ValueError(f'kind must be "attributions" or "coefficients", got {kind!r}.')
-        subject, X = Subject.of(model), in_memory(X)
-        what = output_label(subject, subject.output_index(output))
+        fitted, X = FittedModel.of(model), in_memory(X)
+        what = output_label(fitted, fitted.output_index(output))
         asked = take_row(X, row, "row")
         found: Any
         if kind == "attributions":
@@ -132,7 +132,7 @@ class ExplanationDisplay:
         display = cls(
             values=one_row(values, 0, output, found.output_names),
             feature_names=found.feature_names,
-            inputs=values_of(subject, asked),
+            inputs=values_of(fitted, asked),
             base_value=base_value,
             value_label=label,
         )

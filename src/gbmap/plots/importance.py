@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from gbmap._drawing import BarDisplay
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.plots._asked import check_count
 
 
@@ -74,12 +74,12 @@ class ImportanceDisplay:
         -------
         display : ImportanceDisplay
         """
-        subject = Subject.of(model)
-        importances = np.sqrt(subject.columns.collect(subject.model.feature_importances_[None] ** 2)[0])
+        fitted = FittedModel.of(model)
+        importances = np.sqrt(fitted.columns.collect(fitted.model.feature_importances_[None] ** 2)[0])
         label = "mean size of what a feature adds to the prediction,\nin standard deviations of y"
-        if hasattr(subject.model, "classes_"):
+        if hasattr(fitted.model, "classes_"):
             label = "mean size of what a feature adds to the score"
-        return cls(importances, subject.feature_names, label).plot(
+        return cls(importances, fitted.feature_names, label).plot(
             ax, n_features=n_features, bar_kwargs=bar_kwargs
         )
 

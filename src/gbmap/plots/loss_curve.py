@@ -10,7 +10,7 @@ import numpy as np
 
 from gbmap._drawing import CurveDisplay
 from gbmap._drawing.axes import GREY, legend
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.plots._asked import check_count
 
 
@@ -75,10 +75,10 @@ class LossCurveDisplay:
         """
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither of them.")
-        subject = Subject.of(model)
-        validation = subject.model.validation_loss_curve_ if X is None else _losses(subject, X, y)
-        label = "learners" if subject.ensemble.n_outputs == 1 else "learners per output"
-        return cls(subject.model.loss_curve_, validation, label).plot(ax, start=start)
+        fitted = FittedModel.of(model)
+        validation = fitted.model.validation_loss_curve_ if X is None else _losses(fitted, X, y)
+        label = "learners" if fitted.ensemble.n_outputs == 1 else "learners per output"
+        return cls(fitted.model.loss_curve_, validation, label).plot(ax, start=start)
 
     def plot(self, ax: Any = None, *, start: int = 1) -> Self:
         """Draw.
@@ -111,9 +111,9 @@ class LossCurveDisplay:
         return self
 
 
-def _losses(subject: Subject, X: Any, y: Any) -> Any:
+def _losses(fitted: FittedModel, X: Any, y: Any) -> Any:
     """Return the mean loss of rows after 0, 1, ... stages."""
-    f_0 = subject.initial_score(X)
-    targets = subject.read_targets(y, len(f_0))
-    scores = chain([f_0], subject.staged_scores(X))
-    return np.array([subject.row_losses(targets, score).mean() for score in scores])
+    f_0 = fitted.initial_score(X)
+    targets = fitted.read_targets(y, len(f_0))
+    scores = chain([f_0], fitted.staged_scores(X))
+    return np.array([fitted.row_losses(targets, score).mean() for score in scores])

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
-from gbmap._foreign import in_memory
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import Subject, dense
+from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.distances import embedding_distances, path_distances
 from gbmap.plots._asked import check_count, output_label, take_row, written
 
@@ -115,10 +115,10 @@ class PathDisplay:
         """
         n_pieces = check_count("n_pieces", n_pieces)
         pair = _two_rows(in_memory(X), rows)
-        subject = Subject.of(model)
-        k = subject.output_index(output)
-        learners = subject.ensemble[k :: subject.ensemble.n_outputs]
-        start, end = dense(subject.read(pair))
+        fitted = FittedModel.of(model)
+        k = fitted.output_index(output)
+        learners = fitted.ensemble[k :: fitted.ensemble.n_outputs]
+        start, end = dense(fitted.read(pair))
         distance, bound = path_distances(model, pair, return_bound=True, output=output)
         display = cls(
             **_along(learners, start, end, n_pieces),
@@ -126,7 +126,7 @@ class PathDisplay:
             path_bound=float(bound[0, 1]),
             embedding_distance=float(embedding_distances(model, pair, output=output)[0, 1]),
             ends=(f"row {rows[0]}", f"row {rows[1]}"),
-            value_label=output_label(subject, k),
+            value_label=output_label(fitted, k),
         )
         return display.plot(ax, line_kwargs=line_kwargs)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import ORANGE, fit_text, legend, together
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection import Regions, regions
 from gbmap.plots._asked import output_label
 
@@ -92,10 +92,10 @@ class RegionDisplay:
         -------
         display : RegionDisplay
         """
-        subject = Subject.of(model)
-        label = output_label(subject, subject.output_index(output)).removesuffix(", less that of init")
+        fitted = FittedModel.of(model)
+        label = output_label(fitted, fitted.output_index(output)).removesuffix(", less that of init")
         found = regions(model, X, y, output=output, max_regions=max_regions)
-        same_unit = not hasattr(subject.model, "classes_")
+        same_unit = not hasattr(fitted.model, "classes_")
         return cls(found, label, same_unit).plot(ax, value=value, bar_kwargs=bar_kwargs)
 
     def plot(

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from gbmap._sklearn import num_samples, safe_indexing
-from gbmap._subject import Subject
+from gbmap._fitted.model import FittedModel
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 
 Array = NDArray[Any]
 
@@ -87,7 +87,7 @@ class Material:
     ----------
     model : estimator
         As given.
-    subject : Subject
+    fitted : FittedModel
     training, held_out : Rows
         At most 20,000.
     study : Rows
@@ -101,7 +101,7 @@ class Material:
     """
 
     model: Any
-    subject: Subject
+    fitted: FittedModel
     training: Rows
     held_out: Rows
     study: Rows
@@ -113,12 +113,12 @@ class Material:
     @property
     def is_classifier(self) -> bool:
         """Whether the model predicts classes."""
-        return hasattr(self.subject.model, "classes_")
+        return hasattr(self.fitted.model, "classes_")
 
     @property
     def classes(self) -> list[str]:
         """The classes as text; none for a regressor."""
-        return [str(label) for label in getattr(self.subject.model, "classes_", [])]
+        return [str(label) for label in getattr(self.fitted.model, "classes_", [])]
 
     @property
     def output_names(self) -> list[str]:
@@ -136,28 +136,28 @@ def gather(
     model: Any, tables: dict[str, Rows], target_name: str, max_rows: int, rng: np.random.Generator
 ) -> Material:
     """Draw the rows that a report looks at."""
-    subject = Subject.of(model)
-    if not hasattr(subject.model, "classes_") and subject.ensemble.n_outputs > 1:
+    fitted = FittedModel.of(model)
+    if not hasattr(fitted.model, "classes_") and fitted.ensemble.n_outputs > 1:
         raise ValueError(
-            f"model must have one target for a report, got {subject.ensemble.n_outputs}; fit a model for "
+            f"model must have one target for a report, got {fitted.ensemble.n_outputs}; fit a model for "
             "each target and make a report of each."
         )
     for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
         rows = tables.get(kind)
         if rows is not None and rows.y is not None:
-            subject.read_targets(rows.y, len(rows), names)
+            fitted.read_targets(rows.y, len(rows), names)
     training, held_out = (tables[kind].sample(_SCORED_ROWS, rng) for kind in ("training", "held out"))
     new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
-    n_inputs = subject.ensemble.weights.shape[1] * subject.ensemble.n_outputs**2
+    n_inputs = fitted.ensemble.weights.shape[1] * fitted.ensemble.n_outputs**2
     return Material(
         model=model,
-        subject=subject,
+        fitted=fitted,
         training=training,
         held_out=held_out,
         study=training.sample(min(_STUDY_ROWS, max(500, 10**8 // n_inputs)), rng),
         new=new,
         points=_points(tables["training"], tables["held out"], new, max_rows, rng),
-        outputs=_shown_outputs(subject, training.y),
+        outputs=_shown_outputs(fitted, training.y),
         target_name=target_name,
     )
 
@@ -172,10 +172,10 @@ def _points(
     return points if new is None else [*points, new.sample(max(1, max_rows // _NEW_PER_SHOWN), rng)]
 
 
-def _shown_outputs(subject: Subject, y: Array | None) -> list[int]:
-    n_outputs = subject.ensemble.n_outputs
+def _shown_outputs(fitted: FittedModel, y: Array | None) -> list[int]:
+    n_outputs = fitted.ensemble.n_outputs
     if n_outputs <= _MOST_OUTPUTS or y is None:
         return list(range(n_outputs))
-    model: Any = subject.model
+    model: Any = fitted.model
     counts = np.array([np.sum(y == label) for label in model.classes_])
     return sorted(np.argsort(-counts, kind="stable")[:_MOST_OUTPUTS].tolist())

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._files.replacing import replacing
 from gbmap._rows.threads import single_threaded_blas
-from gbmap._shown import Result, Shown, counted
+from gbmap._utils.replacing import replacing
+from gbmap._utils.shown import Result, Shown, counted
 from gbmap.report._material import Material, Rows, gather
 from gbmap.report._plain import plain
 from gbmap.report.contents.drift import study_drift

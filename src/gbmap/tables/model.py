@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._refitting import whole_or_undone
-from gbmap._sklearn import Interval, InvalidParameterError, StrOptions
+from gbmap._utils.refitting import whole_or_undone
+from gbmap._utils.scikit_learn import Interval, InvalidParameterError, StrOptions
 from gbmap.drift import DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gbmap._shown import Result, Shown, cell, counted
+from gbmap._utils.shown import Result, Shown, cell, counted
 
 KINDS = ("number", "category", "date", "dropped")
 TASKS = ("regression", "classification")

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from gbmap._files.replacing import is_place_of_file, replacing
+from gbmap._utils.replacing import is_place_of_file, replacing
 from gbmap.tables._packages import require
 from gbmap.tables.errors import TableError
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from gbmap._subject import dense
+from gbmap._fitted.model import dense
 from gbmap.report._material import Material, Rows
 from gbmap.report._plain import rounded
 
@@ -58,7 +58,7 @@ def read_columns(material: Material, features: Array, digits: int, n_bytes: int)
 
 def raw_values(material: Material, rows: Rows, feature: int) -> Array:
     """Return one column of some rows as the user gave it."""
-    X, name = rows.X, material.subject.feature_names[feature]
+    X, name = rows.X, material.fitted.feature_names[feature]
     if scipy.sparse.issparse(X):
         return dense(X[:, [feature]])[:, 0]
     if not hasattr(X, "columns"):
@@ -70,7 +70,7 @@ def raw_values(material: Material, rows: Rows, feature: int) -> Array:
 
 def is_category(material: Material, feature: int, values: Array) -> bool:
     """Whether a column holds categories: the model takes it so, or it is text or truth values."""
-    columns = material.subject.columns
+    columns = material.fitted.columns
     if columns.is_used[feature]:
         return not columns.is_number[feature]
     return values.dtype.kind not in "iuf"

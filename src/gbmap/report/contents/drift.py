@@ -114,7 +114,7 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     """Compare new rows with those of the training; None if there are no new rows."""
     if material.new is None:
         return None
-    n_rows = int(np.clip(_NUMBERS // len(material.subject.ensemble), _FEWEST_ROWS, _MOST_ROWS))
+    n_rows = int(np.clip(_NUMBERS // len(material.fitted.ensemble), _FEWEST_ROWS, _MOST_ROWS))
     new, held_out = material.new.sample(n_rows, rng), material.held_out.sample(n_rows, rng)
     if detector is None:
         detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)

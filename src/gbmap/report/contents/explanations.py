@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._sklearn import safe_indexing
+from gbmap._utils.scikit_learn import safe_indexing
 from gbmap.inspection import explain
 from gbmap.inspection.attribution import over_the_average
 from gbmap.report._material import Material, Rows
@@ -57,20 +57,20 @@ def explain_points(material: Material) -> Explanations:
         adds=np.concatenate(adds),
         coefficients=np.concatenate(coefficients),
         base=base[0],
-        initial=material.stack(lambda rows: material.subject.initial_score(rows.X)[:, outputs]),
-        score=material.stack(lambda rows: material.subject.full_score(rows.X)[:, outputs]),
+        initial=material.stack(lambda rows: material.fitted.initial_score(rows.X)[:, outputs]),
+        score=material.stack(lambda rows: material.fitted.full_score(rows.X)[:, outputs]),
         n_known=sum(len(rows) for rows in material.points[:2]),
     )
 
 
 def _explain(material: Material, rows: Rows) -> tuple[Array, Array, Array]:
     """Return what columns add, their slopes, and the base value, for the outputs shown; chunk by chunk."""
-    n_outputs = material.subject.ensemble.n_outputs
-    size = max(1, _WORK_NUMBERS // (material.subject.model.n_features_in_ * n_outputs))
+    n_outputs = material.fitted.ensemble.n_outputs
+    size = max(1, _WORK_NUMBERS // (material.fitted.model.n_features_in_ * n_outputs))
     adds, coefficients = [], []
     for start in range(0, len(rows), size):
         X = safe_indexing(rows.X, np.arange(start, min(start + size, len(rows))))
-        shares, base = over_the_average(material.subject, material.subject.read(X))
+        shares, base = over_the_average(material.fitted, material.fitted.read(X))
         adds.append(shares[..., material.outputs])
         slopes = explain(material.model, X).coefficients.reshape(shares.shape)
         coefficients.append(slopes[..., material.outputs])

@@ -93,7 +93,7 @@ def study_features(material: Material, explained: Explanations, columns: list[An
     moving = [k for k in order.tolist() if importances[k].max() > 0]
     drawn = [k for k in _leading(importances) if k in of_feature and k in moving]
     return Features(
-        names=[str(name) for name in material.subject.feature_names],
+        names=[str(name) for name in material.fitted.feature_names],
         importances=[_importance(k, importances[k]) for k in moving[:_MOST_IMPORTANCES]],
         dependences=[_dependence(material, explained.adds[:n_known, k], of_feature[k]) for k in drawn],
         n_rows=n_known,

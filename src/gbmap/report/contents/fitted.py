@@ -63,9 +63,9 @@ class Fitted:
 
 def describe_fit(material: Material) -> Fitted:
     """Return what was fitted."""
-    subject = material.subject
-    model: Any = subject.model
-    steps = [] if subject.preprocessing is None else [step for _, step in subject.preprocessing.steps]
+    fitted = material.fitted
+    model: Any = fitted.model
+    steps = [] if fitted.preprocessing is None else [step for _, step in fitted.preprocessing.steps]
     return Fitted(
         estimator=type(model).__name__,
         preprocessing=[step if isinstance(step, str) else type(step).__name__ for step in steps],
@@ -75,7 +75,7 @@ def describe_fit(material: Material) -> Fitted:
         n_training_rows=material.training.n_given,
         n_held_out_rows=material.held_out.n_given,
         n_new_rows=None if material.new is None else material.new.n_given,
-        n_columns=len(subject.feature_names),
+        n_columns=len(fitted.feature_names),
         n_inputs=int(model.n_features_in_),
         n_components=int(model.n_components_),
         loss=model.loss if isinstance(model.loss, str) else type(model.loss).__name__,

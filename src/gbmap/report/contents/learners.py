@@ -99,7 +99,7 @@ def study_learners(material: Material) -> Learners:
 
 
 def _card(cards: LearnerCards, j: int, material: Material) -> Card:
-    weights, n_outputs = cards.weights[j], material.subject.ensemble.n_outputs
+    weights, n_outputs = cards.weights[j], material.fitted.ensemble.n_outputs
     largest = [k for k in np.argsort(-np.abs(weights), kind="stable")[:3] if weights[k] != 0]
     return Card(
         name=str(cards.names[j]),

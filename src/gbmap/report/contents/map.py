@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from gbmap._subject import dense
+from gbmap._fitted.model import dense
 from gbmap.report._material import Material, Rows
 from gbmap.report._plain import rounded, significant, spread_of
 from gbmap.report.contents.columns import Column, read_columns
@@ -140,7 +140,7 @@ def draw_map(material: Material, explained: Explanations, order: Array) -> Map:
         **_outcomes(material, explained),
         scores=[rounded(score) for score in explained.score.T],
         coordinates=coordinates,
-        n_coordinates=len(material.subject.ensemble),
+        n_coordinates=len(material.fitted.ensemble),
         embedding_pca=_plane(material, lambda rows: _embedding(material, rows)),
         original_pca=_plane(material, lambda rows: _standard(material, rows)),
         columns=read_columns(material, order, digits, _BYTES - int(used)),
@@ -161,9 +161,9 @@ def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
             "error_name": "target less prediction",
             "probability": None,
         }
-    model: Any = material.subject.model
+    model: Any = material.fitted.model
     truth = material.stack(lambda rows: _codes(model.classes_, rows))
-    score = material.stack(lambda rows: material.subject.full_score(rows.X))
+    score = material.stack(lambda rows: material.fitted.full_score(rows.X))
     decided = np.searchsorted(model.classes_, model._decide(score))
     return {
         "target": [None if code < 0 else code for code in truth.tolist()],
@@ -177,12 +177,12 @@ def _codes(classes: Array, rows: Rows) -> Array:
 
 
 def _class_errors(material: Material, score: Array, truth: Array) -> dict[str, Any]:
-    model: Any = material.subject.model
+    model: Any = material.fitted.model
     missing = np.where(truth < 0, np.nan, 0.0)
     if model._make_loss().log_odds_per_score is None:
         sides = truth == 1 if score.shape[1] == 1 else truth[:, None] == np.arange(score.shape[1])
         targets = np.where(sides, 1.0, -1.0).reshape(score.shape)
-        loss = material.subject.row_losses(targets, score).mean(axis=1)
+        loss = material.fitted.row_losses(targets, score).mean(axis=1)
         return {"error": rounded(loss + missing), "error_name": "loss", "probability": None}
     p = model._probabilities(score)
     shown = [k + (score.shape[1] == 1) for k in material.outputs]
@@ -194,24 +194,24 @@ def _class_errors(material: Material, score: Array, truth: Array) -> dict[str, A
 
 
 def _embedding(material: Material, rows: Rows) -> Array:
-    ensemble = material.subject.ensemble
-    return material.subject.map(ensemble.embed, material.subject.read(rows.X), len(ensemble))
+    ensemble = material.fitted.ensemble
+    return material.fitted.map(ensemble.embed, material.fitted.read(rows.X), len(ensemble))
 
 
 def _standard(material: Material, rows: Rows) -> Array:
-    model = material.subject.model
-    standard: Array = (dense(material.subject.read(rows.X)) - model.mean_) / model.scale_
+    model = material.fitted.model
+    standard: Array = (dense(material.fitted.read(rows.X)) - model.mean_) / model.scale_
     return standard
 
 
 def _coordinates(material: Material) -> list[Coordinate]:
     phi = material.stack(lambda rows: _embedding(material, rows))
-    n_outputs = material.subject.ensemble.n_outputs
+    n_outputs = material.fitted.ensemble.n_outputs
     shown = np.flatnonzero(np.isin(np.arange(phi.shape[1]) % n_outputs, material.outputs))
     largest = np.argsort(-phi[:, shown].std(axis=0), kind="stable")[
         : _MOST_COORDINATES if n_outputs == 1 else _MOST_OF_MANY
     ]
-    spread, names = spread_of(phi), material.subject.coordinate_names
+    spread, names = spread_of(phi), material.fitted.coordinate_names
     return [
         Coordinate(str(names[j]), rounded(phi[:, j], spread=spread)) for j in np.sort(shown[largest]).tolist()
     ]
@@ -242,7 +242,7 @@ def _reasons(explained: Explanations, k: int, material: Material, most: int) -> 
     spread = spread_of(explained.score[:, k]) or 1.0
     shown = np.take_along_axis(adds, largest, axis=1)
     slopes = np.take_along_axis(explained.coefficients[:, :, k], largest, axis=1)
-    has_initial = material.subject.model.init_ is not None
+    has_initial = material.fitted.model.init_ is not None
     return Reasons(
         base=significant(explained.base[k]),
         features=largest.tolist(),

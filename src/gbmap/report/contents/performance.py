@@ -66,11 +66,11 @@ class Performance:
 
 def measure_performance(material: Material) -> Performance:
     """Score the model, a linear one on the same inputs, and a constant."""
-    subject, rows = material.subject, material.held_out
+    fitted, rows = material.fitted, material.held_out
     read_scores = _class_scores if material.is_classifier else _number_scores
-    contenders = [Contender("GBMAP", read_scores(material, subject.full_score(rows.X)))]
-    if subject.model.init_ is not None:
-        initial = read_scores(material, subject.initial_score(rows.X))
+    contenders = [Contender("GBMAP", read_scores(material, fitted.full_score(rows.X)))]
+    if fitted.model.init_ is not None:
+        initial = read_scores(material, fitted.initial_score(rows.X))
         contenders.append(Contender("the model it started from", initial))
     for name, model in _references(material):
         contenders.append(Contender(name, _reference_scores(material, model)))
@@ -84,7 +84,7 @@ def measure_performance(material: Material) -> Performance:
 
 
 def _number_metrics(material: Material) -> list[Metric]:
-    own = material.subject.model.loss
+    own = material.fitted.model.loss
     metrics = [
         Metric("r2", "R²", True, False),
         Metric("rmse", "root mean squared error", False, True),
@@ -104,11 +104,11 @@ def _class_metrics(material: Material) -> list[Metric]:
 
 
 def _number_scores(material: Material, score: Array) -> Scores:
-    rows, subject = material.held_out, material.subject
+    rows, fitted = material.held_out, material.fitted
     y = np.asarray(rows.y, dtype=np.float64)
     error = y - score[:, 0]
     spread = np.square(y - y.mean()).mean()
-    loss = subject.row_losses(subject.read_targets(y, len(y)), score).mean()
+    loss = fitted.row_losses(fitted.read_targets(y, len(y)), score).mean()
     return {
         "r2": significant(1 - np.square(error).mean() / spread) if spread > 0 else None,
         "rmse": significant(np.sqrt(np.square(error).mean())),
@@ -118,7 +118,7 @@ def _number_scores(material: Material, score: Array) -> Scores:
 
 
 def _class_scores(material: Material, score: Array) -> Scores:
-    model: Any = material.subject.model
+    model: Any = material.fitted.model
     p = model._probabilities(score) if model._make_loss().log_odds_per_score is not None else None
     rank = score[:, 0] if score.shape[1] == 1 else None
     return _scores_of_classes(model.classes_, material.held_out.y, model._decide(score), p, rank)
@@ -144,7 +144,7 @@ def _balanced(y: Any, decided: Array) -> float:
 
 def _references(material: Material) -> list[tuple[str, Any]]:
     """Return the models to compare with, fitted to the inputs of the GBMAP."""
-    inputs = material.subject.read(material.training.X)
+    inputs = material.fitted.read(material.training.X)
     scaler = StandardScaler(with_mean=not scipy.sparse.issparse(inputs))
     constant: Any
     if material.is_classifier:
@@ -154,13 +154,13 @@ def _references(material: Material) -> list[tuple[str, Any]]:
         name, linear, constant = "ridge regression", Ridge(), DummyRegressor()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = make_pipeline(scaler, linear).fit(inputs, material.training.y)
-    return [(name, fitted), ("a constant", constant.fit(inputs, material.training.y))]
+        reference = make_pipeline(scaler, linear).fit(inputs, material.training.y)
+    return [(name, reference), ("a constant", constant.fit(inputs, material.training.y))]
 
 
 def _reference_scores(material: Material, model: Any) -> Scores:
     rows: Rows = material.held_out
-    inputs = material.subject.read(rows.X)
+    inputs = material.fitted.read(rows.X)
     if not material.is_classifier:
         return _number_scores(material, np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1))
     p = model.predict_proba(inputs)

@@ -96,7 +96,7 @@ def study_regions(material: Material) -> Regions:
 
 
 def _of_output(material: Material, k: int) -> OutputRegions:
-    study, names = material.study, material.subject.output_names
+    study, names = material.study, material.fitted.output_names
     output = None if names is None else names[k]
     table = regions(material.model, study.X, study.y, output=output, max_regions=_MOST_REGIONS)
     losses, counts = _held_out_losses(material, table, k)
@@ -109,9 +109,9 @@ def _of_output(material: Material, k: int) -> OutputRegions:
 
 def _held_out_losses(material: Material, table: RegionTable, k: int) -> tuple[Array, Array]:
     """Return the mean loss of held-out rows in each region, and how many there are."""
-    rows, subject = material.held_out, material.subject
+    rows, fitted = material.held_out, material.fitted
     labels = table.assign(rows.X)
-    losses = subject.row_losses(subject.read_targets(rows.y, len(rows)), subject.full_score(rows.X))[:, k]
+    losses = fitted.row_losses(fitted.read_targets(rows.y, len(rows)), fitted.full_score(rows.X))[:, k]
     known, n_regions = labels >= 0, len(table.n_rows)
     counts = np.bincount(labels[known], minlength=n_regions)
     sums = np.bincount(labels[known], losses[known], n_regions)
@@ -120,7 +120,7 @@ def _held_out_losses(material: Material, table: RegionTable, k: int) -> tuple[Ar
 
 def _region(material: Material, table: RegionTable, r: int, held_out_loss: float, n_held_out: int) -> Region:
     target, bias, loss = (np.asarray(each) for each in (table.mean_target, table.bias, table.mean_loss))
-    slopes = table.coefficients[r] * material.subject.column_scale
+    slopes = table.coefficients[r] * material.fitted.column_scale
     largest = [k for k in np.argsort(-np.abs(slopes), kind="stable")[:3] if slopes[k] != 0]
     return Region(
         words=str(table.descriptions[r]),

@@ -14,10 +14,10 @@ from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._base import BaseGBMAP, coordinate_names
-from gbmap._initial import class_score
-from gbmap._subject import Subject
+from gbmap._fit.initial import class_score
+from gbmap._fitted.model import FittedModel
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.base import BaseGBMAP, coordinate_names
 
 Array = NDArray[Any]
 
@@ -27,19 +27,19 @@ _MOST_CLASSES = 20  # whole numbers with more different values are counts or amo
 
 
 @dataclass(frozen=True)
-class Watched:
+class MonitoredModel:
     """A fitted model f and the GBMAP whose embedding says which rows are near.
 
     Attributes
     ----------
     model : estimator
         What makes the predictions, pipeline and all.
-    subject : Subject
+    fitted : FittedModel
         The GBMAP: the model itself, or one fitted to the predictions of a foreign model.
     """
 
     model: Any
-    subject: Subject
+    fitted: FittedModel
 
     @property
     def foreign(self) -> Any:
@@ -55,23 +55,23 @@ class Watched:
     @property
     def output_names(self) -> Array | None:
         """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
-        names = self.subject.output_names
+        names = self.fitted.output_names
         return names if names is None or self.classes is None else self.classes
 
     @property
     def coordinate_names(self) -> Array:
         """The names of the coordinates, of shape (M,); after the classes of a foreign model."""
-        return coordinate_names(self.subject.ensemble.n_stages, self.output_names)
+        return coordinate_names(self.fitted.ensemble.n_stages, self.output_names)
 
     def embed(self, inputs: Any) -> Array:
         """Return phi of the GBMAP's inputs, of shape (n, M)."""
-        ensemble = self.subject.ensemble
-        return self.subject.map(ensemble.embed, inputs, len(ensemble))
+        ensemble = self.fitted.ensemble
+        return self.fitted.map(ensemble.embed, inputs, len(ensemble))
 
     def score(self, X: Any, phi: Array) -> Array:
         """Return f - f_0 of rows with their embedding, of shape (n, K); f itself for a foreign model."""
         if self.foreign is None:
-            return self.subject.ensemble.sum_outputs(phi)
+            return self.fitted.ensemble.sum_outputs(phi)
         return _foreign_score(self.foreign, X)
 
     def rounding(self, inputs: Any, score: Array) -> float:
@@ -80,14 +80,14 @@ class Watched:
         The GBMAP's arithmetic runs in float64. Numbers that come from elsewhere, prepared inputs and foreign
         scores, have the digits of the inputs' type.
         """
-        is_own = self.foreign is None and self.subject.preprocessing is None
+        is_own = self.foreign is None and self.fitted.preprocessing is None
         eps = float(np.finfo(np.float64 if is_own else inputs.dtype).eps)
 
         def of_rows(rows: Array) -> Array:
-            sums: Array = self.subject.ensemble.sizes(rows).sum(axis=1, keepdims=True)
+            sums: Array = self.fitted.ensemble.sizes(rows).sum(axis=1, keepdims=True)
             return sums
 
-        sizes = self.subject.map(of_rows, inputs, 1)[:, 0]
+        sizes = self.fitted.map(of_rows, inputs, 1)[:, 0]
         if self.foreign is not None:
             sizes += np.abs(score).sum(axis=1)
             if self.classes is not None:  # the log-odds of p lose digits as p comes near 0 or 1
@@ -99,15 +99,15 @@ class Watched:
         targets = self.targets(y, "y")
         if self.classes is not None:
             return score
-        return targets if self.foreign is not None else targets - self.subject.initial_score(X)
+        return targets if self.foreign is not None else targets - self.fitted.initial_score(X)
 
     def targets(self, y: Array, name: str) -> Array:
         """Return y as numbers, or -1 and +1 for classes, of shape (n, K); an error if they do not suit."""
         if self.foreign is None:
-            return self.subject.read_targets(y, len(y), name)
+            return self.fitted.read_targets(y, len(y), name)
         if self.classes is None:
             numbers: Array = np.array(y, dtype=np.float64).reshape(len(y), -1)  # the caller's may change
-            n_outputs = self.subject.ensemble.n_outputs
+            n_outputs = self.fitted.ensemble.n_outputs
             if numbers.shape[1] != n_outputs:
                 raise ValueError(
                     f"{name} must have as many targets as the estimator predicts, {n_outputs}, "
@@ -124,7 +124,7 @@ class Watched:
         """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
         targets = self.targets(y, name)
         if self.foreign is None:
-            each = self.subject.row_losses(targets, self.subject.full_score(X))
+            each = self.fitted.row_losses(targets, self.fitted.full_score(X))
         elif self.classes is None:
             each = (targets - _foreign_score(self.foreign, X)) ** 2
         else:
@@ -138,13 +138,13 @@ class Watched:
         A score of classes that is off by one costs at most one, by the logistic loss. Errors that sum to
         `size` over the outputs cost the most, by a convex loss, if all of it falls to one of them.
         """
-        n_outputs = self.subject.ensemble.n_outputs
+        n_outputs = self.fitted.ensemble.n_outputs
         if self.classes is not None or self.foreign is not None:
             each: Array = size if self.classes is not None else size**2
             return each / n_outputs
         error = np.repeat(size[:, None], n_outputs, axis=1)
         zero = np.zeros_like(error)
-        both = self.subject.row_losses(zero, error) + self.subject.row_losses(zero, -error)
+        both = self.fitted.row_losses(zero, error) + self.fitted.row_losses(zero, -error)
         mean: Array = both.mean(axis=1) / 2 / n_outputs
         return mean
 
@@ -153,10 +153,10 @@ class Watched:
         if self.foreign is None:
             return None
         score = _foreign_score(self.foreign, X)
-        return float(r2_score(score, self.subject.full_score(X), multioutput="variance_weighted"))
+        return float(r2_score(score, self.fitted.full_score(X), multioutput="variance_weighted"))
 
 
-def watch(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Watched:
+def watch(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> MonitoredModel:
     """Return the model to watch: fitted, if it is not yet, and with an embedding, if it has none."""
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
@@ -166,7 +166,7 @@ def watch(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Watche
     if not is_fitted(estimator):
         estimator = clone(estimator).fit(X, y)
     if is_gbmap(estimator):
-        return Watched(estimator, Subject.of(estimator))
+        return MonitoredModel(estimator, FittedModel.of(estimator))
     if not is_classifier(estimator) and not is_regressor(estimator):
         raise TypeError(
             f"estimator must be a classifier or a regressor, got {type(estimator).__name__}; "
@@ -183,7 +183,7 @@ def watch(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Watche
             f"no GBMAP could be fitted to the predictions of this {type(estimator).__name__}: {error} Pass "
             "`surrogate`, a pipeline that prepares X as the estimator does and ends in a GBMAPRegressor."
         ) from error
-    return Watched(estimator, Subject.of(surrogate))
+    return MonitoredModel(estimator, FittedModel.of(surrogate))
 
 
 def is_gbmap(estimator: Any) -> bool:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._base import BaseGBMAP
-from gbmap._columns import Columns, trace
 from gbmap._core.ensemble import Ensemble
-from gbmap._foreign import in_memory
-from gbmap._reading import frame_or
+from gbmap._fit.sources.device import in_memory
+from gbmap._fit.validation import frame_or
+from gbmap._fitted.columns import Columns, trace
 from gbmap._rows import map_rows
-from gbmap._sklearn import BaseSearchCV, check_y
+from gbmap._utils.scikit_learn import BaseSearchCV, check_y
+from gbmap.estimators.base import BaseGBMAP
 
 Array = NDArray[Any]
 
@@ -48,7 +48,7 @@ def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
 
 
 @dataclass(frozen=True)
-class Subject:
+class FittedModel:
     """A fitted GBMAP, with the way from the user's columns to its inputs.
 
     h = f - f_0 is what the GBMAP adds to its initial model, the one thing that can be explained
@@ -60,8 +60,8 @@ class Subject:
     preprocessing: Pipeline | None
 
     @classmethod
-    def of(cls, model: Any) -> Subject:
-        """Return the subject that a fitted GBMAP, pipeline or search is."""
+    def of(cls, model: Any) -> FittedModel:
+        """Return what can be asked of a fitted GBMAP, pipeline or search."""
         return cls(*gbmap_of(model))
 
     @cached_property

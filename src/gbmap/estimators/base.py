@@ -16,23 +16,25 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap import _dask, _foreign
 from gbmap._core import losses
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign, namespace
 from gbmap._core.boosting import Stage
 from gbmap._core.ensemble import Ensemble
-from gbmap._initial import fit_initial, initial_score
-from gbmap._log import log_stage, visible_log
-from gbmap._problem import AnyRows, Problem
-from gbmap._progress import Checkpoint, Refined, StageRecord, identity_of
-from gbmap._reading import Data, Given, frame_or, read_fit, read_inputs, set_aside
-from gbmap._refining import refine_fit
-from gbmap._refitting import undone_on_failure
+from gbmap._fit.initial import fit_initial, initial_score
+from gbmap._fit.log import log_stage, visible_log
+from gbmap._fit.problem import AnyRows, Problem
+from gbmap._fit.records import Refined, StageRecord
+from gbmap._fit.refining import refine_fit
+from gbmap._fit.sources import dask as _dask
+from gbmap._fit.sources import device as _foreign
+from gbmap._fit.validation import Data, Given, frame_or, read_fit, read_inputs, set_aside
 from gbmap._rows import map_rows
 from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
-from gbmap._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
+from gbmap._utils.refitting import undone_on_failure
+from gbmap._utils.scikit_learn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
+from gbmap.estimators.checkpoint import Checkpoint, identity_of
 
 Array = NDArray[Any]
 Learned = tuple[Ensemble, list[StageRecord]]

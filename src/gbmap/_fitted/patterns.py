@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.words import HalfSpace
 from gbmap._rows import map_rows
-from gbmap._subject import Subject, dense
-from gbmap.inspection._words import HalfSpace
 
 Array = NDArray[Any]
 
@@ -18,7 +18,7 @@ _MOST_TERMS = 3  # half-spaces in a description
 _PRECISE = 0.95  # a description that holds for so few other rows needs no further half-space
 
 
-def patterns_of(subject: Subject, learners: Ensemble, inputs: Any) -> Array:
+def patterns_of(fitted: FittedModel, learners: Ensemble, inputs: Any) -> Array:
     """Return which learners are active in each row, as a string of bits, of shape (n,)."""
     n_bytes = -(-len(learners) // 8)
 
@@ -26,7 +26,7 @@ def patterns_of(subject: Subject, learners: Ensemble, inputs: Any) -> Array:
         is_active = learners.project(dense(rows)) > 0
         return np.packbits(is_active | (learners.activation == "identity"), axis=1)
 
-    packed = map_rows(pack, inputs, n_bytes, np.uint8, subject.model.n_jobs)
+    packed = map_rows(pack, inputs, n_bytes, np.uint8, fitted.model.n_jobs)
     return packed.view(np.dtype((np.void, n_bytes)))[:, 0]
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from gbmap._progress import StageRecord
+from gbmap._fit.records import StageRecord
 
 logger = logging.getLogger("gbmap")
 

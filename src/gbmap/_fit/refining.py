@@ -12,12 +12,12 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import mean_and_error
-from gbmap._core.refinement import MOST_STEPS, Refinement, is_left_open, refine, refined_ensemble
-from gbmap._initial import fit_initial
-from gbmap._log import logger
-from gbmap._problem import AnyRows, Problem
-from gbmap._progress import Refined
-from gbmap._reading import Data
+from gbmap._core.refinement import MOST_STEPS, Refinement, is_automatic, refine, refined_ensemble
+from gbmap._fit.initial import fit_initial
+from gbmap._fit.log import logger
+from gbmap._fit.problem import AnyRows, Problem
+from gbmap._fit.records import Refined
+from gbmap._fit.validation import Data
 from gbmap._rows.threads import ThreadTeam
 
 Array = NDArray[Any]
@@ -31,7 +31,7 @@ _ROWS_PER_NUMBER = 4
 
 def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: ThreadTeam) -> Refined:
     """Optimise the learners of a fit together; `origin` are the scores that boosting began with."""
-    ensemble, curves, is_open = estimator.ensemble_, None, is_left_open(estimator.refine)
+    ensemble, curves, is_open = estimator.ensemble_, None, is_automatic(estimator.refine)
     _check_beta(problem, ensemble)
     limits = np.full(ensemble.n_outputs, MOST_STEPS if is_open else int(estimator.refine))
     watched = problem.watched if is_open else None

@@ -1,283 +1,25 @@
-"""The estimators: what y means, for numbers and for classes."""
+"""GBMAPClassifier: y holds labels."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.exceptions import DataConversionWarning
+from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from gbmap._base import BaseGBMAP, ScoresInMemory
 from gbmap._core import losses
 from gbmap._core.activation import softplus
-from gbmap._core.arrays import beside, is_foreign, namespace, to_numpy, wide
+from gbmap._core.arrays import asarray_like, is_foreign, namespace, to_numpy, wide
 from gbmap._rows.dask import is_collection
-from gbmap._sklearn import Interval, StrOptions
+from gbmap._utils.scikit_learn import StrOptions
+from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
 
 Array = NDArray[Any]
-
-_LARGEST = 1e150  # squares of larger numbers leave the range of float64
-
-
-class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore[misc]
-    """Gradient Boosting Mapping for regression: predictor and supervised embedding in one.
-
-    f(x) = f_0(x) + sum_j f_j(x) with weak learners f_j(x) = a_j + b_j g(w_j . x + c_j), b_j = -1 or
-    +1, and g the softplus function. ``predict`` returns f, ``transform`` the vector of the f_j.
-
-    Parameters
-    ----------
-    n_components : int, default=20
-        The number of learners m, which is the dimension of the embedding (per target).
-    beta : float, default=5.0
-        The sharpness of softplus, log(1 + exp(beta z)) / beta. With ``standardize=True`` z counts
-        in standard deviations of y - f_0.
-    l2_regularization : float, default=1e-3
-        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner.
-    loss : {"squared_error", "huber", "quantile"} or gbmap.losses.Loss, default="squared_error"
-        The loss; "quantile" is smoothed within a hundredth of y's spread.
-    quantile : float, default=0.5
-        The quantile of ``loss="quantile"``.
-    huber_delta : float, default=1.0
-        Where ``loss="huber"`` turns linear; with ``standardize=True`` in standard deviations of
-        y - f_0, and then the ridge is multiplied by it below one, since the loss falls with it too.
-    activation : {"softplus", "identity"}, default="softplus"
-        With "identity" the first learner is ridge regression, and further ones correct its
-        shrinkage.
-    init : estimator, callable or None, default=None
-        f_0. An estimator is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to
-        keep one as it is. A callable maps X to predictions. None is f_0 = 0.
-    standardize : bool, default=True
-        Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. What is
-        minimised is then the same whatever units X and y come in, and so is the fit: to the last bit
-        where units differ by powers of two, else up to rounding, which can lead later learners to other
-        minima. X is not copied for it.
-    n_init : int, default=1
-        Random starts of each learner, gentle and steep in turn, of which the best is kept.
-    refine : bool or int, default=False
-        Whether to go on after boosting and optimise all learners together, their signs held fixed. Rows
-        that the learners have not seen tell how far: ``X_val, y_val`` of `fit`, the rows that
-        ``early_stopping`` sets aside, or else five folds, each fitted too (one part of more than 20,000
-        rows). Where they see no gain the learners stay as boosting left them. A number asks for so
-        many iterations at most, and no rows. A refined model with more components does not begin with
-        one of fewer; see ``n_refinements_``.
-    refine_starts : int, default=5
-        Refinement ends in the valley that boosting led to. So there are this many boosted fits, each with
-        random numbers of its own; each is refined, and the one with the lowest objective is kept, or with
-        the lowest loss of ``X_val``, for each target by itself. The iterations that ``history_`` counts are
-        those of the first. There is only one if there are fewer than four rows for each number of the
-        learners: the lowest would be chance then.
-    max_iter : int, default=500
-        The most L-BFGS iterations of one solve.
-    tol : float, default=1e-6
-        A solve ends when an iteration lowers the objective by less than ``tol`` times its value, or
-        times the loss that the fit started with, if that is larger, and Newton's step promises less than
-        ten times as much.
-    early_stopping : bool, default=False
-        Whether to stop when the validation loss has not improved for ``n_iter_no_change`` stages,
-        and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
-        rows aside.
-    validation_fraction : float, default=0.1
-        The share of rows to set aside, or to hold out of more than 20,000 for ``refine=True``.
-    n_iter_no_change : int, default=5
-        The patience of early stopping, in stages.
-    monotonic_cst : array-like of int, dict of str to int, or None, default=None
-        +1, -1 or 0 for a prediction that rises, falls or does either along a feature, as in
-        scikit-learn's gradient boosting. It holds everywhere, for f - f_0.
-    warm_start : bool, default=False
-        Whether a further `fit` adds learners to those there are, with a larger ``n_components``.
-    n_jobs : int or None, default=None
-        Threads. None means all cores for large data, or as many as ``joblib.parallel_config`` allows,
-        and one for small. The result is the same to the last bit for every number of threads.
-    random_state : int, RandomState instance or None, default=None
-        Seeds starts and samples. None draws fresh entropy, never NumPy's global state.
-    verbose : int, default=0
-        If positive, each stage is logged at level INFO to the logger "gbmap".
-
-    Attributes
-    ----------
-    ensemble_ : Ensemble
-        The learners as arrays, in the units of X and y.
-    n_components_ : int
-        The number of stages kept.
-    loss_curve_ : array of shape (``n_components_`` + 1,)
-        Mean training loss from f_0 on, in the units of y. It never rises, unless learners were refined.
-    validation_loss_curve_ : array of shape (``n_components_`` + 1,) or None
-        The same on validation rows.
-    history_ : list of StageRecord
-        The same and more, record by record.
-    n_iter_ : int
-        The most solver iterations of any stage.
-    n_refinements_ : integer array of shape (n_outputs,)
-        The iterations by which the learners of each target were refined. If there are any, the learners
-        stand in the order in which they help most on some of the rows: the first is the one that, with a
-        constant, best predicts alone, the second the one that helps it most, and so on.
-    refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        With ``refine=True``: mean losses of unseen rows by iterations of refinement, in the units of y,
-        without the 0.5 % of rows with the largest: from one start, or with ``X_val`` from the one that was
-        kept.
-    feature_importances_ : array of shape (n_features,)
-        How much each feature adds to the prediction over that of the average training row: the mean size of
-        ``gbmap.inspection.attributions(model, X, model.mean_)`` over the training rows, or a sample of
-        them, in standard deviations of y - f_0. With several targets, the mean over them.
-    mean_, scale_ : arrays of shape (n_features,)
-        Mean and standard deviation of X's columns (1 for a constant column).
-    init_ : estimator, callable or None
-        The fitted f_0.
-    n_features_in_ : int
-    feature_names_in_ : array of shape (n_features,)
-
-    See Also
-    --------
-    GBMAPClassifier : The same for classes.
-
-    References
-    ----------
-    Patron, Prasad, Luu, Puolamaki. Gradient Boosting Mapping for Dimensionality Reduction and
-    Feature Extraction.
-
-    Examples
-    --------
-    >>> from gbmap import GBMAPRegressor
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = GBMAPRegressor(n_components=4, random_state=0).fit(X, y)
-    >>> model.transform(X).shape
-    (442, 4)
-    >>> bool(abs(model.predict(X) - model.transform(X).sum(axis=1)).max() < 1e-9)
-    True
-    """
-
-    _parameter_constraints: dict[str, list[Any]] = {
-        **BaseGBMAP._parameter_constraints,
-        "loss": [StrOptions({"squared_error", "huber", "quantile"}), losses.Loss],
-        "quantile": [Interval(Real, 0, 1, closed="neither")],
-        "huber_delta": [Interval(Real, 0, None, closed="neither")],
-    }
-    _y_rules = {"multi_output": True, "y_numeric": True}
-
-    def __init__(
-        self,
-        n_components: int = 20,
-        *,
-        beta: float = 5.0,
-        l2_regularization: float = 1e-3,
-        loss: str | losses.Loss = "squared_error",
-        quantile: float = 0.5,
-        huber_delta: float = 1.0,
-        activation: str = "softplus",
-        init: Any = None,
-        standardize: bool = True,
-        n_init: int = 1,
-        refine: bool | int = False,
-        refine_starts: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        monotonic_cst: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.beta = beta
-        self.l2_regularization = l2_regularization
-        self.loss = loss
-        self.quantile = quantile
-        self.huber_delta = huber_delta
-        self.activation = activation
-        self.init = init
-        self.standardize = standardize
-        self.n_init = n_init
-        self.refine = refine
-        self.refine_starts = refine_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.monotonic_cst = monotonic_cst
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def predict(self, X: Any) -> Array:
-        """Return f(X).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self._lazily("predict", X) if is_collection(X) else self._shaped(self._scores(X))
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Yields
-        ------
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        """
-        for score in self._staged_scores(X):
-            yield self._shaped(score)
-
-    def _shaped(self, score: Array) -> Array:
-        return score if self._targets_2d else score[:, 0]
-
-    def _make_loss(self) -> losses.Loss:
-        if isinstance(self.loss, losses.Loss):
-            return self.loss
-        if self.loss == "huber":
-            return losses.Huber(self.huber_delta)
-        return losses.Quantile(self.quantile) if self.loss == "quantile" else losses.SquaredError()
-
-    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
-        if y.ndim == 2 and y.shape[1] == 1:
-            warnings.warn(
-                f"{name} of shape (n_samples, 1) is taken as one target; pass {name}.ravel() instead.",
-                DataConversionWarning,
-                stacklevel=7,
-            )
-            y = y[:, 0]
-        xp = namespace(y)
-        if not xp.isdtype(y.dtype, ("bool", "integral", "real floating")):
-            raise ValueError(
-                f"{name} must hold numbers, got such as {to_numpy(y).flat[0]!r}; "
-                "for classes use GBMAPClassifier."
-            )
-        largest = float(xp.max(xp.abs(xp.astype(y, wide(y)))))
-        if largest > _LARGEST:
-            raise ValueError(
-                f"{name} must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale it."
-            )
-        if fitting:
-            self._targets_2d = y.ndim == 2
-        targets: Array = xp.reshape(xp.astype(y, wide(y)), (y.shape[0], -1))
-        return targets
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def _gives_probabilities(model: GBMAPClassifier) -> bool:
@@ -591,7 +333,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         if is_foreign(y):
             xp = namespace(y)
-            is_positive = y[:, None] == beside(positive, y)[None, :]
+            is_positive = y[:, None] == asarray_like(positive, y)[None, :]
             targets: Array = 2.0 * xp.astype(is_positive, wide(y)) - 1.0
             return targets
         return np.where(y[:, None] == positive, 1.0, -1.0)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 
-from gbmap._core.refinement import is_left_open
-from gbmap._initial import initial_score
+from gbmap._core.refinement import is_automatic
+from gbmap._fit.initial import initial_score
 from gbmap._rows.dask import DaskChunks, DaskTable
 from gbmap._rows.dask.parts import Layout, Place, keep, keep_rows, spread
 from gbmap._rows.dask.reading import as_column, cut, is_array, read_rows
-from gbmap._sklearn import check_sample_weight, check_y
+from gbmap._utils.scikit_learn import check_sample_weight, check_y
 
 Array = NDArray[Any]
 
@@ -28,7 +28,7 @@ def refuse_what_needs_all_rows(estimator: Any, X_val: Any, *, resumes: bool) -> 
             "early_stopping=True needs X_val and y_val in fit when X is a Dask collection, of which no rows "
             "are set aside; pass them, or set early_stopping=False."
         )
-    if is_left_open(estimator.refine) and X_val is None:
+    if is_automatic(estimator.refine) and X_val is None:
         raise ValueError(
             "refine=True needs X_val and y_val in fit when X is a Dask collection, of which no rows are set "
             "aside; pass them, or a number of iterations as refine, or set refine=False."

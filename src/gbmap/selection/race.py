@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from gbmap._core.arrays import is_foreign
-from gbmap._foreign import take
-from gbmap._refining import same_length
-from gbmap._sklearn import safe_indexing
+from gbmap._fit.refining import same_length
+from gbmap._fit.sources.device import take
+from gbmap._utils.scikit_learn import safe_indexing
 
 Array = NDArray[Any]
 # Rows to fit, and rows held out.

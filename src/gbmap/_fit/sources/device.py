@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._core.arrays import beside, in_wide, is_foreign, library_of, namespace, to_numpy, wide
-from gbmap._sklearn import check_y
+from gbmap._core.arrays import asarray_like, in_wide, is_foreign, library_of, namespace, to_numpy, wide
+from gbmap._utils.scikit_learn import check_y
 
 Array = NDArray[Any]
 
@@ -34,7 +34,7 @@ def moved_to(X: Any, X_val: Any, y_val: Any) -> tuple[Any, Any]:
     X_val, y_val = _settled(X_val), _settled(y_val)
     if not is_foreign(X):
         return in_memory(X_val), in_memory(y_val)
-    return X_val if _is_beside(X_val, X) else beside(to_numpy(X_val), X), y_val
+    return X_val if _is_beside(X_val, X) else asarray_like(to_numpy(X_val), X), y_val
 
 
 def _settled(array: Any) -> Any:
@@ -96,7 +96,7 @@ def targets_beside(targets: Any, X: Any) -> Any:
     """Return targets where X is, as arrays of its library."""
     if not is_foreign(X) or _is_beside(targets, X):
         return targets
-    return beside(to_numpy(targets), X, wide(X))
+    return asarray_like(to_numpy(targets), X, wide(X))
 
 
 def take(array: Any, indices: Array) -> Any:
@@ -110,5 +110,5 @@ def take(array: Any, indices: Array) -> Any:
 def plus(score: Any, further: Array | float) -> Any:
     """Return a sum of scores where the first of them is."""
     if is_foreign(score) and isinstance(further, np.ndarray):
-        further = beside(further, score)
+        further = asarray_like(further, score)
     return score + further

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from gbmap._base import BaseGBMAP
 from gbmap._core.ensemble import Ensemble
-from gbmap._initial import _CLIP
-from gbmap._sql.preprocessing import Value, column, not_translatable, translate
-from gbmap._sql.text import (
+from gbmap._fit.initial import _CLIP
+from gbmap._fitted.model import FittedModel, _first_of
+from gbmap.estimators.base import BaseGBMAP
+from gbmap.sql._preprocessing import Value, column, not_translatable, translate
+from gbmap.sql._text import (
     DIALECTS,
     Statement,
     add_up,
@@ -30,7 +31,6 @@ from gbmap._sql.text import (
     of_largest,
     softplus,
 )
-from gbmap._subject import Subject, _first_of
 
 
 def to_sql(
@@ -95,15 +95,15 @@ def to_sql(
     >>> bool(np.allclose([prediction for _, prediction in rows], model.predict(X)))
     True
     """
-    subject = Subject.of(model)
+    fitted = FittedModel.of(model)
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
-    wanted = _wanted_outputs(subject.model, outputs)
+    wanted = _wanted_outputs(fitted.model, outputs)
     kept, path = _as_names(keep, "keep"), _as_names(table, "table")
     if not path:
         raise ValueError(f"table must be a name, or schema and name, got {table!r}.")
-    values = [column(name, DIALECTS[dialect]) for name in _column_names(subject, columns)]
-    parts = _parts(subject, values, with_init=wanted != ("embedding",))
+    values = [column(name, DIALECTS[dialect]) for name in _column_names(fitted, columns)]
+    parts = _parts(fitted, values, with_init=wanted != ("embedding",))
     statement = Statement(path, DIALECTS[dialect].fence)
     _embed(statement, parts, {f"k{i}": f"source.{identifier(name)}" for i, name in enumerate(kept)})
     results = [(name, f"k{i}") for i, name in enumerate(kept)] + _results(statement, parts, wanted)
@@ -137,10 +137,10 @@ def _as_names(given: Any, argument: str) -> tuple[str, ...]:
     return tuple(each)
 
 
-def _column_names(subject: Subject, columns: Sequence[str] | None) -> tuple[str, ...]:
+def _column_names(fitted: FittedModel, columns: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of the columns that the model was fitted to, as they are in the table."""
-    first = _first_of(subject.preprocessing)
-    met = subject.model if first is None else first
+    first = _first_of(fitted.preprocessing)
+    met = fitted.model if first is None else first
     if not hasattr(met, "n_features_in_"):
         raise not_translatable(f"the step {type(met).__name__}")
     given = getattr(met, "feature_names_in_", None) if columns is None else columns
@@ -182,10 +182,10 @@ class _Part:
         return self.model.ensemble_
 
 
-def _parts(subject: Subject, values: list[Value], *, with_init: bool) -> list[_Part]:
+def _parts(fitted: FittedModel, values: list[Value], *, with_init: bool) -> list[_Part]:
     """Return the model and, if it counts, its initial model, that one's, and so on."""
-    model, init = subject.model, subject.model.init_
-    inputs = translate(subject.preprocessing, values)
+    model, init = fitted.model, fitted.model.init_
+    inputs = translate(fitted.preprocessing, values)
     if len(inputs) != model.n_features_in_:
         raise not_translatable(
             f"a preprocessing that gives {model.n_features_in_}, not {len(inputs)} columns,"
@@ -193,7 +193,7 @@ def _parts(subject: Subject, values: list[Value], *, with_init: bool) -> list[_P
     if init is None or not with_init:
         return [_Part(model, inputs)]
     try:
-        initial = Subject.of(init.estimator if isinstance(init, FrozenEstimator) else init)
+        initial = FittedModel.of(init.estimator if isinstance(init, FrozenEstimator) else init)
     except TypeError as error:
         raise ValueError(
             f"model must have a GBMAP as its init, or none, to be written in SQL, got {type(init).__name__}; "
@@ -285,7 +285,7 @@ def _score(statement: Statement, parts: Sequence[_Part], *, passed_on: bool) -> 
 
 
 def _as_initial(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
-    """Return what the scores are as those of an initial model: see `gbmap._initial.class_score`."""
+    """Return what the scores are as those of an initial model: see `gbmap._fit.initial.class_score`."""
     if not hasattr(model, "classes_") or model._make_loss().log_odds_per_score is None:
         return scores
     shares = _probabilities(statement, model, scores, part)[-len(scores) :]

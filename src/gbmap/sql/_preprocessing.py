@@ -22,9 +22,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from gbmap._sklearn import columns_of_parts, dropped_group, groups_of_categories
-from gbmap._sql.text import Dialect, clip, identifier, literal, number
+from gbmap._utils.scikit_learn import columns_of_parts, dropped_group, groups_of_categories
 from gbmap.inspection._inputs import is_missing
+from gbmap.sql._text import Dialect, clip, identifier, literal, number
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from gbmap._sklearn import columns_of_parts, n_inputs_of_columns
+from gbmap._utils.scikit_learn import columns_of_parts, n_inputs_of_columns
 
 Array = NDArray[Any]
 

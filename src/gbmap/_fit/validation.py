@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import validate_data
 
-from gbmap import _dask, _foreign
 from gbmap._core.arrays import is_foreign, to_numpy
 from gbmap._core.ensemble import Ensemble
+from gbmap._fit.samples import sample_sizes
+from gbmap._fit.sources import dask as _dask
+from gbmap._fit.sources import device as _foreign
 from gbmap._rows.dask import DaskTable, is_collection
-from gbmap._samples import sample_sizes
-from gbmap._sklearn import check_sample_weight, safe_indexing
+from gbmap._utils.scikit_learn import check_sample_weight, safe_indexing
 
 Array = NDArray[Any]
 # Rows as a user gives them: X, y and their weights.

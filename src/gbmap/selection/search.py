@@ -21,15 +21,15 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
-from gbmap._base import BaseGBMAP, ScoresInMemory, _seed
-from gbmap._core.refinement import is_left_open
-from gbmap._foreign import in_memory
-from gbmap._racing import FINALISTS, Cut, Folds, race, refined_losses
-from gbmap._refining import best_step, same_length
-from gbmap._refitting import whole_or_undone
+from gbmap._core.refinement import is_automatic
+from gbmap._fit.refining import best_step, same_length
+from gbmap._fit.sources.device import in_memory
 from gbmap._rows.threads import effective_threads
-from gbmap._sklearn import HasMethods, Interval, check_sample_weight, check_y, num_samples
+from gbmap._utils.refitting import whole_or_undone
+from gbmap._utils.scikit_learn import HasMethods, Interval, check_sample_weight, check_y, num_samples
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.base import BaseGBMAP, ScoresInMemory, _seed
+from gbmap.selection.race import FINALISTS, Cut, Folds, race, refined_losses
 
 Array = NDArray[Any]
 
@@ -144,7 +144,7 @@ class BaseGBMAPCV(
         self.cv_losses_, finalists = race(models, self.n_components, folds, keeps_all=self.one_standard_error)
         self._choose(folds)
         settings = {}
-        if is_left_open(template.refine):
+        if is_automatic(template.refine):
             settings["refine"] = self._refine(models, finalists[:FINALISTS], folds)
         best = self.candidates_[self.best_index_]
         self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]

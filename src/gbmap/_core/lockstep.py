@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from gbmap._core.minimise import Ask, Asked
+from gbmap._core.minimise import Ask, ValueAndGradient
 
 Array = NDArray[Any]
 End = TypeVar("End")
@@ -21,8 +21,8 @@ class _AbandonedError(Exception):
     """Nobody is left to answer a solve."""
 
 
-def in_step(
-    solves: Sequence[Callable[[Ask], End]], answer: Callable[[list[int], list[Array]], list[Asked]]
+def solve_in_lockstep(
+    solves: Sequence[Callable[[Ask], End]], answer: Callable[[list[int], list[Array]], list[ValueAndGradient]]
 ) -> list[End]:
     """Return what the solves return, each a function that calls its argument with the points it asks about.
 
@@ -30,10 +30,10 @@ def in_step(
     points. That happens in the thread of the caller, which devices and interrupts belong to.
     """
     posted: SimpleQueue[tuple[int, Array | None]] = SimpleQueue()
-    replies: list[SimpleQueue[Asked | None]] = [SimpleQueue() for _ in solves]
+    replies: list[SimpleQueue[ValueAndGradient | None]] = [SimpleQueue() for _ in solves]
 
     def work(number: int, solve: Callable[[Ask], End]) -> End:
-        def ask(point: Array) -> Asked:
+        def ask(point: Array) -> ValueAndGradient:
             posted.put((number, point))
             reply = replies[number].get()
             if reply is None:

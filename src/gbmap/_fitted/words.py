@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap._columns import Columns
-from gbmap._subject import Subject, dense
+from gbmap._fitted.columns import Columns
+from gbmap._fitted.model import FittedModel, dense
 
 Array = NDArray[Any]
 
@@ -19,7 +19,7 @@ _SAMPLE_NUMBERS = 1 << 20  # in the rows that words are fitted to: 8 MB
 
 
 def half_space(
-    subject: Subject, learner: int, *, n_terms: int = 3, active: bool = True, rows: Array | None = None
+    fitted: FittedModel, learner: int, *, n_terms: int = 3, active: bool = True, rows: Array | None = None
 ) -> str:
     """Return the half-space on which a learner is active (or not), such as "income - 0.3 age > 20".
 
@@ -28,7 +28,7 @@ def half_space(
     It is "everywhere" or "nowhere" for a learner without weights, and for the identity activation, whose
     learners are active everywhere.
     """
-    return HalfSpace.of(subject, learner, rows, n_terms=n_terms).words(active=active)
+    return HalfSpace.of(fitted, learner, rows, n_terms=n_terms).words(active=active)
 
 
 @dataclass(frozen=True)
@@ -61,25 +61,27 @@ class HalfSpace:
     is_above: bool
 
     @classmethod
-    def of(cls, subject: Subject, learner: int, rows: Array | None = None, *, n_terms: int = 3) -> HalfSpace:
+    def of(
+        cls, fitted: FittedModel, learner: int, rows: Array | None = None, *, n_terms: int = 3
+    ) -> HalfSpace:
         """Return the half-space on which a learner is active, in at most so many terms.
 
         Parameters
         ----------
-        subject : Subject
+        fitted : FittedModel
         learner : int
         rows : array of shape (n, q), default=None
             Standard rows on which the terms are to follow w . x + c, so that one column may stand
             for others that go with it. Without rows columns count as independent.
         n_terms : int, default=3
         """
-        ensemble, mean, scale = subject.ensemble, subject.model.mean_, subject.model.scale_
+        ensemble, mean, scale = fitted.ensemble, fitted.model.mean_, fitted.model.scale_
         weights = ensemble.weights[learner]
         at_mean = ensemble.offsets[learner] + weights @ mean
         rows = np.empty((0, len(weights))) if rows is None else rows
-        usable = (subject.columns.slope != 0) & (ensemble.activation != "identity")
+        usable = (fitted.columns.slope != 0) & (ensemble.activation != "identity")
         kept, slopes = _terms(weights * scale, usable, rows, n_terms)
-        columns, names = subject.columns.take(kept), subject.input_names[kept]
+        columns, names = fitted.columns.take(kept), fitted.input_names[kept]
         if len(kept) == 0:
             is_everywhere = ensemble.activation == "identity" or at_mean > 0
             return cls(kept, columns, names, slopes, -np.inf if is_everywhere else np.inf, True)
@@ -115,12 +117,12 @@ class HalfSpace:
         return value > self.threshold if self.is_above else value < self.threshold
 
 
-def standard_rows(subject: Subject, inputs: Any) -> Array:
+def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
     """Return some of the inputs, drawn at random but the same each time, in standard units."""
     n, q = inputs.shape
     n_rows = min(n, max(1, _SAMPLE_NUMBERS // q))
     chosen = np.sort(np.random.default_rng(0).choice(n, n_rows, replace=False))
-    rows: Array = (dense(inputs[chosen]) - subject.model.mean_) / subject.model.scale_
+    rows: Array = (dense(inputs[chosen]) - fitted.model.mean_) / fitted.model.scale_
     return rows
 
 

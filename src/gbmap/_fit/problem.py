@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbmap import _dask
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign
 from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
@@ -17,9 +16,11 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Sample
 from gbmap._core.weak_learner import Solver
-from gbmap._initial import initial_score
-from gbmap._progress import StageRecord
-from gbmap._reading import Data, check_spread
+from gbmap._fit.initial import initial_score
+from gbmap._fit.records import StageRecord
+from gbmap._fit.samples import sample_sizes_for
+from gbmap._fit.sources import dask as _dask
+from gbmap._fit.validation import Data, check_spread
 from gbmap._rows import as_rows, more_rows
 from gbmap._rows.collapse import collapse
 from gbmap._rows.dask import DaskRows, DaskTable
@@ -27,8 +28,7 @@ from gbmap._rows.device import DeviceRows, lent
 from gbmap._rows.memory import MemoryRows
 from gbmap._rows.moments import Moments
 from gbmap._rows.threads import ThreadTeam
-from gbmap._samples import sample_sizes_for
-from gbmap._sklearn import check_monotonic_cst
+from gbmap._utils.scikit_learn import check_monotonic_cst
 
 Array = NDArray[Any]
 AnyRows = MemoryRows | DeviceRows | DaskRows

@@ -9,68 +9,17 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._files.checks import check_ensemble, need, need_kind
 from gbmap._files.codec import Registry, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
-from gbmap._identity import UnknownContentError, digest_of
-from gbmap._shown import Result, Shown, cell
+from gbmap._fit.records import Refined, StageRecord
+from gbmap.estimators.identity import UnknownContentError, digest_of
 
 # A fit is the same whatever these are: they say how far to go, with how many threads, and what to print. What
 # counts of `random_state` is the seed that it gives.
 _FREE = {"n_components", "n_jobs", "verbose", "warm_start"}
-
-
-@dataclass(frozen=True, repr=False)
-class StageRecord(Result):
-    """What one boosting stage reached and what it took; stage 0 is f_0.
-
-    Attributes
-    ----------
-    loss, validation_loss : float
-        Mean loss of the model so far, in the units of y; the second is NaN without validation rows.
-    n_iter : int
-        Iterations of the solver, the most of any output.
-    n_evaluations : int
-        Passes over all rows, of all outputs together.
-    converged : bool
-        Whether the solver ended at a minimum, as far as ``tol`` tells one: its last iteration gained less
-        than that, Newton's step promises less than ten times as much, and it had iterations left. True for
-        f_0.
-    """
-
-    loss: float
-    validation_loss: float
-    n_iter: int = 0
-    n_evaluations: int = 0
-    converged: bool = True
-
-    def _shown(self) -> Shown:
-        is_watched = self.validation_loss == self.validation_loss
-        watched = f" ({cell(self.validation_loss)} of validation rows)" if is_watched else ""
-        work = f"{self.n_iter} iterations, {self.n_evaluations} evaluations"
-        end = "converged" if self.converged else "not converged"
-        return Shown(f"loss {cell(self.loss)}{watched}, {work}, {end}")
-
-
-@dataclass(frozen=True)
-class Refined:
-    """Learners that were optimised together.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-    n_steps : array of shape (n_outputs,)
-        The iterations of each output.
-    curves : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        Held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
-    """
-
-    ensemble: Ensemble
-    n_steps: NDArray[Any]
-    curves: NDArray[Any] | None
 
 
 @dataclass(frozen=True)

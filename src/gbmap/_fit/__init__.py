@@ -1,0 +1,1 @@
+"""One fit: rows, what is minimised, and how."""

@@ -1,0 +1,61 @@
+"""What a fit tells of its stages, and of their refinement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._utils.shown import Result, Shown, cell
+
+
+@dataclass(frozen=True, repr=False)
+class StageRecord(Result):
+    """What one boosting stage reached and what it took; stage 0 is f_0.
+
+    Attributes
+    ----------
+    loss, validation_loss : float
+        Mean loss of the model so far, in the units of y; the second is NaN without validation rows.
+    n_iter : int
+        Iterations of the solver, the most of any output.
+    n_evaluations : int
+        Passes over all rows, of all outputs together.
+    converged : bool
+        Whether the solver ended at a minimum, as far as ``tol`` tells one: its last iteration gained less
+        than that, Newton's step promises less than ten times as much, and it had iterations left. True for
+        f_0.
+    """
+
+    loss: float
+    validation_loss: float
+    n_iter: int = 0
+    n_evaluations: int = 0
+    converged: bool = True
+
+    def _shown(self) -> Shown:
+        is_watched = self.validation_loss == self.validation_loss
+        watched = f" ({cell(self.validation_loss)} of validation rows)" if is_watched else ""
+        work = f"{self.n_iter} iterations, {self.n_evaluations} evaluations"
+        end = "converged" if self.converged else "not converged"
+        return Shown(f"loss {cell(self.loss)}{watched}, {work}, {end}")
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Learners that were optimised together.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    n_steps : array of shape (n_outputs,)
+        The iterations of each output.
+    curves : array of shape (n_outputs, n_folds, n_iterations + 1) or None
+        Held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
+    """
+
+    ensemble: Ensemble
+    n_steps: NDArray[Any]
+    curves: NDArray[Any] | None

@@ -1,0 +1,1 @@
+"""Where rows come from: one module for each kind of data."""

@@ -1,0 +1,1 @@
+"""The fitted model that is asked about, and what all questions to it rest on."""

@@ -1,1 +1,0 @@
-"""What `gbmap.sql` is made of."""

@@ -1,0 +1,1 @@
+"""What several rooms need and none owns."""

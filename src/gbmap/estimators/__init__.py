@@ -1,0 +1,6 @@
+"""The estimators."""
+
+from gbmap.estimators.classifier import GBMAPClassifier
+from gbmap.estimators.regressor import GBMAPRegressor
+
+__all__ = ["GBMAPClassifier", "GBMAPRegressor"]
