@@ -7,15 +7,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.path import Points, variation
 from gbmap._fitted.model import FittedModel
 from gbmap._rows.threads import ThreadTeam, effective_threads
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _NUMBERS_AT_A_TIME = 1 << 17  # pairs times learners, or rows: their work arrays stay in the cache
 _TOL_MIN = 1e-9  # below it, rounding decides

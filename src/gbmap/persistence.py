@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_selection import VarianceThreshold
@@ -53,8 +52,6 @@ from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
 from gbmap.selection.search import BaseGBMAPCV
 from gbmap.tables import Column, Schema, TableModel
 from gbmap.tables.schema import DATE_PARTS, KINDS, TARGET_KINDS, TASKS
-
-Array = NDArray[Any]
 
 __all__ = ["ModelFileError", "NotStorableError", "load", "save"]
 

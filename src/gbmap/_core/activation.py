@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.arrays import namespace, native
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 def softplus(z: Array, beta: Array | float) -> Array:

@@ -8,9 +8,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 JAX = ("jax", "jaxlib")
 _BY_COMPAT = ("cupy", "torch")  # whose functions array-api-compat brings to the array API

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
 from gbmap._core.weak_learner import Solution, Solver, fit_weak_learner, null_learner
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
 _LARGEST = 1e300  # larger weights, as of a huge y and a tiny column, could not even be summed

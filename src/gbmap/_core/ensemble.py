@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._core.activation import secant, sigmoid, softplus
 from gbmap._core.arrays import asarray_like, namespace, product_by_rows, wide
 from gbmap._core.units import Units
 from gbmap._utils.shown import Result, Shown, counted
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 # Larger weights, as of columns with a tiny spread, or intercepts, as of a huge y, leave the range of float32.
 # So do learners all of whose weights are below its inverse, as of a tiny y.
@@ -63,7 +61,7 @@ class Ensemble(Result):
     weights: Array
     offsets: Array
     beta: Array
-    outputs: NDArray[np.intp]
+    outputs: IntArray
     activation: str
     n_outputs: int
     center: Array

@@ -7,13 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeVar
-
-from numpy.typing import NDArray
+from typing import TypeVar
 
 from gbmap._core.minimise import Ask, ValueAndGradient
+from gbmap._utils.typing import Array
 
-Array = NDArray[Any]
 End = TypeVar("End")
 
 

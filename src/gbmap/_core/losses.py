@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import sigmoid, softplus
 from gbmap._core.arrays import namespace
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # The share of rows that a trimmed mean leaves out.
 _TRIMMED = 0.005

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import Bounds, minimize
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
+
 ValueAndGradient = tuple[float, Array]  # value and gradient
 Ask = Callable[[Array], ValueAndGradient]
 # A matrix that tells about how the function curves at a point, its diagonal, or None if that is not known.

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
 from gbmap._core.arrays import namespace, product, wide
 from gbmap._core.losses import Loss
 from gbmap._core.units import Units
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True)

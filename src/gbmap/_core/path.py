@@ -10,12 +10,10 @@ halved.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _MAX_ROUNDS = 60  # halvings: beyond them a piece has no width in float64
 _CAP = 700.0  # beyond it exp would overflow; there s is 0 or the identity to the last bit

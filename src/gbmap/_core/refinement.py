@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
@@ -16,8 +15,7 @@ from gbmap._core.objective import Objective
 from gbmap._core.rows import RowActivations, Rows, Sample
 from gbmap._core.units import Units
 from gbmap._core.weak_learner import Solver, box
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # More iterations bring next to nothing on the paper's data sets.
 MOST_STEPS = 400

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 class Rows(Protocol):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.lockstep import solve_in_lockstep
 from gbmap._core.minimise import Ask, Hessian, ValueAndGradient, minimise
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # Found by trial on the paper's data sets. With 10 iterations the race picks the worse sign now and
 # then (cpu-small ends 20 % higher); with more it only takes longer.

@@ -6,11 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing.axes import BLUE, VERMILLION, axes, fit, room, scale, style, wrap
-
-Array = NDArray[Any]
 
 _SMALLEST_NAME = 5.0  # points
 _SHARE_OF_NAMES = 0.6  # the most of the width of a subplot

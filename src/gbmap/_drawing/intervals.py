@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing.axes import BLUE, GREY, VERMILLION, axes, fit, shorten
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass(repr=False, eq=False)

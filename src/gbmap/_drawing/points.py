@@ -6,11 +6,10 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing.axes import CYCLE, GREY, legend, scale, shorten, style
+from gbmap._utils.typing import Array
 
-Array = NDArray[Any]
 Style = dict[str, Any]
 
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X")  # seven shapes and six colours meet again after 42 classes

@@ -10,12 +10,10 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.ensemble import Ensemble
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 def need(holds: bool, what: str) -> None:

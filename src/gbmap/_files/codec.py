@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._files.structure import check_structure, entry
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # What reading data that nobody vouches for may raise.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

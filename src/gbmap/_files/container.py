@@ -25,12 +25,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._files.codec import FAULTS, describe
 from gbmap._utils.replacing import replacing
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 FORMAT = 1
 _MAGIC = b"\x89GBMAP\r\n"

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 MOST_LEVELS = 100
 # The hash of a text cannot be foreseen; that of another key can, so that a file could be made for it.

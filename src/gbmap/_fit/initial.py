@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from gbmap._core.arrays import to_numpy
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # Probabilities beyond these would give log-odds that no later learner can take back.
 _CLIP = 1e-6

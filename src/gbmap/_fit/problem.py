@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import is_foreign
@@ -29,8 +28,8 @@ from gbmap._rows.memory import MemoryRows
 from gbmap._rows.moments import Moments
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.scikit_learn import check_monotonic_cst
+from gbmap._utils.typing import Array
 
-Array = NDArray[Any]
 AnyRows = MemoryRows | DeviceRows | DaskRows
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from gbmap._core.arrays import to_numpy
@@ -19,8 +18,7 @@ from gbmap._fit.problem import AnyRows, Problem
 from gbmap._fit.records import Refined
 from gbmap._fit.validation import Data
 from gbmap._rows.threads import ThreadTeam
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # Of more rows one part is held out, once: it says enough. Of fewer each is held out once, in five folds.
 _MANY_ROWS, _FOLDS = 20_000, 5

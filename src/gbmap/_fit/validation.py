@@ -9,7 +9,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import validate_data
 
@@ -20,8 +19,8 @@ from gbmap._fit.sources import dask as _dask
 from gbmap._fit.sources import device as _foreign
 from gbmap._rows.dask import DaskTable, is_collection
 from gbmap._utils.scikit_learn import check_sample_weight, safe_indexing
+from gbmap._utils.typing import Array
 
-Array = NDArray[Any]
 # Rows as a user gives them: X, y and their weights.
 Given = tuple[Any, Any, Any]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -27,8 +26,7 @@ from sklearn.preprocessing import (
 )
 
 from gbmap._utils.scikit_learn import columns_of_parts, n_inputs_of_columns
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Columns:
     """
 
     names: Array
-    source: NDArray[np.intp]
+    source: IntArray
     kind: Array
     slope: Array
     offset: Array
@@ -96,7 +94,7 @@ class Columns:
         """Whether each of the user's columns has any input, of shape (p,)."""
         return np.isin(np.arange(len(self.names)), self.source)
 
-    def inputs_of(self, column: int) -> NDArray[np.intp]:
+    def inputs_of(self, column: int) -> IntArray:
         """Return the inputs that come from one column."""
         return np.flatnonzero(self.source == column)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,9 +18,8 @@ from gbmap._fit.validation import frame_or
 from gbmap._fitted.columns import Columns, trace
 from gbmap._rows import map_rows
 from gbmap._utils.scikit_learn import BaseSearchCV, check_y
+from gbmap._utils.typing import Array
 from gbmap.estimators.base import BaseGBMAP
-
-Array = NDArray[Any]
 
 
 def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.words import HalfSpace
 from gbmap._rows import map_rows
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _MOST_TERMS = 3  # half-spaces in a description
 _PRECISE = 0.95  # a description that holds for so few other rows needs no further half-space

@@ -6,9 +6,8 @@ import importlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 def need(module: str, extra: str) -> Any:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 # Terms of less than this share of the largest, in standard deviations, are not worth a reader's time.
 _WORTH_SAYING = 0.05
@@ -53,7 +51,7 @@ class HalfSpace:
         Whether the learner is active above the threshold, or below it.
     """
 
-    inputs: NDArray[np.intp]
+    inputs: IntArray
     columns: Columns
     names: Array
     coefficients: Array
@@ -126,7 +124,7 @@ def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
     return rows
 
 
-def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[NDArray[np.intp], Array]:
+def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[IntArray, Array]:
     """Return a few of the inputs, and coefficients with which they follow w . x over standard rows.
 
     Orthogonal matching pursuit on the covariance of the rows, to which as many rows as there are columns

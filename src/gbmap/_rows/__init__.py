@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._core.arrays import asarray_like, in_wide, is_foreign, namespace, to_numpy
 from gbmap._core.units import Units
@@ -17,8 +16,7 @@ from gbmap._rows.device import DeviceRows, device_moments, map_device, total_wei
 from gbmap._rows.memory import MemoryRows, fits_float32, largest
 from gbmap._rows.moments import Moments, standard_units, target_moments
 from gbmap._rows.threads import ThreadTeam, effective_threads
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _CHUNK_NUMBERS = 1 << 18  # per chunk of `map_rows`: its temporaries stay in the cache
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from gbmap._rows.moments import (
@@ -21,8 +20,7 @@ from gbmap._rows.moments import (
     weight_total,
 )
 from gbmap._rows.threads import WORTH_THREADS, ThreadTeam
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 # Found by trial (benchmarks/passes): blocks of 4 MB, but no fewer than 256 rows, below which the
 # calls cost more than the cache gives, and no more than 32768.
@@ -93,7 +91,7 @@ class DenseBlocks(Blocks):
         result: Array = np.dot(r, x)
         return result
 
-    def take(self, indices: NDArray[np.intp]) -> Array:
+    def take(self, indices: IntArray) -> Array:
         """Return some rows as a new array."""
         return self.X[indices]
 
@@ -166,7 +164,7 @@ class SparseBlocks(Blocks):
         result: Array = x.T @ r
         return result
 
-    def take(self, indices: NDArray[np.intp]) -> Any:
+    def take(self, indices: IntArray) -> Any:
         """Return some rows as a new matrix."""
         return scipy.sparse.csr_array(self.X[indices])
 

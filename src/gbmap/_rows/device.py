@@ -11,7 +11,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import Activation
 from gbmap._core.arrays import JAX, asarray_like, library_of, namespace, product, to_numpy, wide
@@ -30,8 +29,7 @@ from gbmap._rows.moments import (
     reference_positions,
 )
 from gbmap._rows.threads import ThreadTeam
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _CHUNK_NUMBERS = 1 << 28  # beside X at a time: within a gigabyte in float32
 _VECTORS = 8  # of a number for each row, which a pass makes

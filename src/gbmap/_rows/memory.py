@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
@@ -17,8 +16,7 @@ from gbmap._core.rows import RowActivations
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 # Rows embedded at a time. Processes with a low MALLOC_TRIM_THRESHOLD_, as Dask's workers are, give the
 # temporaries of more back to the system at each step, and ask for them again, which takes five times as long.
@@ -63,7 +61,7 @@ class MemoryRows:
         center = units.center.astype(blocks.dtype)
         self._center = center if isinstance(blocks, DenseBlocks) and center.any() else None
         self._workspaces: list[_Workspace] = []
-        self._samples: list[tuple[NDArray[np.intp], MemoryRows]] = []
+        self._samples: list[tuple[IntArray, MemoryRows]] = []
         self.complete = True
 
     @cached_property
@@ -418,7 +416,7 @@ def fits_float32(largest_y: float, largest_F: float) -> bool:
     return largest_F < _LARGE_TO_SQUARE and 1 / _LARGE_TO_SQUARE < (largest_y or 1.0) < _LARGE_TO_SQUARE
 
 
-def draw(n_rows: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def draw(n_rows: int, size: int, rng: np.random.Generator) -> IntArray:
     """Return `size` of the numbers below `n_rows` in order, or all if there are no more."""
     if n_rows <= size:
         return np.arange(n_rows)

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 
 from gbmap._core.arrays import asarray_like, namespace, to_numpy, wide
 from gbmap._core.units import Units
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # each(function, *args) stacks function(numbers, weight, *args) of the blocks, in order.
 Each = Callable[..., Array]

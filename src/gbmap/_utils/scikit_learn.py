@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import _fit_context as fit_context
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection._search import BaseSearchCV
@@ -28,6 +27,8 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_monotonic_cst as check_monotonic_cst
 from sklearn.utils.validation import _num_samples as num_samples
+
+from gbmap._utils.typing import Array
 
 __all__ = [
     "BaseSearchCV",
@@ -48,8 +49,6 @@ __all__ = [
     "num_samples",
     "safe_indexing",
 ]
-
-Array = NDArray[Any]
 
 
 def check_y(y: Any, *, multi_output: bool = False, y_numeric: bool = False, estimator: Any = None) -> Array:

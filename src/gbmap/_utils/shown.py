@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _ROWS, _HTML_ROWS = 5, 10
 _CELL, _ABOUT = 56, 160  # the longest texts in a table, and in the line above it

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from gbmap._fit.initial import class_score
+from gbmap._utils.typing import Array
 from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, open_data
 from gbmap.cli._sample import Sample
 from gbmap.cli._screen import Screen
 from gbmap.inspection import ModelDifference, model_difference
-
-Array = NDArray[Any]
 
 _SECOND = "\0"  # before the names of the second model's features, while they travel with the first's
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.typing import Array
 from gbmap.cli._sample import Sample
-
-Array = NDArray[Any]
 
 _EXPLAINED_ROWS = 1000  # alarmed rows whose reasons are looked at
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from gbmap._utils.typing import Array
 from gbmap.drift._places import level_ties
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._fitted.model import dense
 from gbmap._fitted.results import squeeze
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
+from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Measures
 from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
 from gbmap.drift.explanation import DriftExplanation
-
-Array = NDArray[Any]
 
 _ROWS_AT_A_TIME = 1 << 15  # scored together: bounds the memory for any number of rows
 _PROBED_ROWS = 8  # whose scores tell whether the model is still the same

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._fitted.patterns import active_names, describe, unpack
 from gbmap._fitted.words import HalfSpace
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _MOST_REGIONS = 20  # in the table of an output
 

@@ -6,12 +6,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
+from gbmap._utils.typing import Array
 from gbmap.drift._drifter import Drifter
-
-Array = NDArray[Any]
 
 _UNLIKELY = 1e-6  # a chance of as many repeated rows that is no chance
 

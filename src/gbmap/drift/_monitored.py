@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -16,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._fit.initial import class_score
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP, coordinate_names
-
-Array = NDArray[Any]
 
 _ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
 _LARGEST_LOG_ODDS = 14.0  # probabilities are clipped below

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from gbmap._fitted.results import need
+from gbmap._utils.typing import Array
 from gbmap.drift._places import Places
-
-Array = NDArray[Any]
 
 _FEW = 1000  # places among which an exact search is as quick as an approximate one
 _WORK_NUMBERS = 1 << 22  # rows times places found, at a time

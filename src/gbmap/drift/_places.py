@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,9 @@ class Places:
         How many rows are there.
     """
 
-    first: NDArray[np.intp]
-    of_row: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    first: IntArray
+    of_row: IntArray
+    counts: IntArray
 
     @classmethod
     def of(cls, phi: Array, rounding: float) -> Places:

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._fitted.model import dense
 from gbmap._fitted.patterns import patterns_of
 from gbmap._utils.scikit_learn import num_samples
+from gbmap._utils.typing import Array
 from gbmap.drift._drifter import Drifter, chunks
-
-Array = NDArray[Any]
 
 _KEPT_NUMBERS = 1 << 25  # of the embedding of either side, to sort: 256 MB
 _WORK_NUMBERS = 1 << 18  # per block of rows: its temporaries stay in the cache

@@ -8,21 +8,19 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import need, one_row, squeeze
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.shown import Result, Shown, cell, counted, largest_first, percent
+from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter, chunks
 from gbmap.drift._groups import Groups
 from gbmap.drift._sides import Side
 from gbmap.drift.loss_estimate import LossModel
 from gbmap.inspection._lift import of_one
-
-Array = NDArray[Any]
 
 _PARTS = ("summary", "features", "coordinates", "regions")
 _OF_ONE = {  # names of columns whose attribute is a plural
@@ -69,7 +67,7 @@ class CoordinateShifts(Result):
     shifts: Array
     distances: Array
     half_spaces: Array
-    outputs: NDArray[np.intp]
+    outputs: IntArray
 
     def _shown(self) -> Shown:
         columns = {"coordinate": self.names, "shift": self.shifts, "distance": self.distances}
@@ -119,7 +117,7 @@ class RegionShifts(Result):
     (300, 'never seen')
     """
 
-    outputs: NDArray[np.intp]
+    outputs: IntArray
     active_learners: Array
     descriptions: Array
     n_rows: Array

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length
@@ -22,6 +21,7 @@ from gbmap._utils.scikit_learn import (
     num_samples,
     safe_indexing,
 )
+from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._held_out import check_held_out
@@ -30,8 +30,6 @@ from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate, LossModel
 from gbmap.estimators.base import _seed
-
-Array = NDArray[Any]
 
 
 class DriftDetector(BaseEstimator):  # type: ignore[misc]

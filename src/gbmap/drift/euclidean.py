@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.neighbors import NearestNeighbors
@@ -16,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gbmap._fit.sources.device import in_memory
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import Interval, fit_context
+from gbmap._utils.typing import Array
 from gbmap.estimators.base import _seed
-
-Array = NDArray[Any]
 
 _ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import one_row, rows_frame
 from gbmap._utils.shown import Result, Shown, by_feature, extent
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True, repr=False)

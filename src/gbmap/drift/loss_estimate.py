@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from gbmap._fitted.results import need
 from gbmap._utils.shown import Result, Shown, cell, counted
+from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._places import level_ties
-
-Array = NDArray[Any]
 
 # Calibration rows astray beyond this quantile count as the border of the data.
 _BORDER = 0.99

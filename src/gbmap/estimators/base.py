@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -34,9 +33,9 @@ from gbmap._rows.dask import DaskTable, is_collection, one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
 from gbmap._utils.refitting import undone_on_failure
 from gbmap._utils.scikit_learn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
+from gbmap._utils.typing import Array
 from gbmap.estimators.checkpoint import Checkpoint, identity_of
 
-Array = NDArray[Any]
 Learned = tuple[Ensemble, list[StageRecord]]
 
 # Embeddings in the units of a y of smaller spread leave the range of float32.

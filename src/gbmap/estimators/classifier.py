@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -17,9 +16,8 @@ from gbmap._core.activation import softplus
 from gbmap._core.arrays import asarray_like, is_foreign, namespace, to_numpy, wide
 from gbmap._rows.dask import is_collection
 from gbmap._utils.scikit_learn import StrOptions
+from gbmap._utils.typing import Array
 from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
-
-Array = NDArray[Any]
 
 
 def _gives_probabilities(model: GBMAPClassifier) -> bool:

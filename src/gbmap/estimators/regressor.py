@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 
@@ -15,9 +14,8 @@ from gbmap._core import losses
 from gbmap._core.arrays import namespace, to_numpy, wide
 from gbmap._rows.dask import is_collection
 from gbmap._utils.scikit_learn import Interval, StrOptions
+from gbmap._utils.typing import Array
 from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
-
-Array = NDArray[Any]
 
 _LARGEST = 1e150  # squares of larger numbers leave the range of float64
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import secant, sigmoid, softplus
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 _SURE = 1e-12  # the part by which one sum must exceed another for the sign of their difference to be sure
 _FAR = 1e9  # spreads from the origin at which boxes without end are no longer cut
@@ -94,7 +91,7 @@ class Learners:
 class _Boxes:
     """Boxes, B of them: the row of each, what the learners see at its origin, and its ends."""
 
-    row: NDArray[np.intp]
+    row: IntArray
     z: Array
     low: Array
     high: Array
@@ -133,7 +130,7 @@ class _Boxes:
 
 
 def largest(
-    learners: Learners, z: Array, row: NDArray[np.intp], *, tol: Array, max_boxes: int
+    learners: Learners, z: Array, row: IntArray, *, tol: Array, max_boxes: int
 ) -> tuple[Array, Array]:
     """Return an upper bound of the largest value of each row, and how far at most it is from that value.
 

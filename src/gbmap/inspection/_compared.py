@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -13,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gbmap._fit.initial import class_score
 from gbmap._fit.sources.device import in_memory
 from gbmap._utils.scikit_learn import num_samples
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _ROUNDINGS = 16  # two ways to compute one prediction may end so many units of rounding apart
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -15,8 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from gbmap._fitted.columns import Columns, trace
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.scikit_learn import columns_of_parts
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 
 def column_weights(fitted: FittedModel) -> Array:
@@ -25,7 +23,7 @@ def column_weights(fitted: FittedModel) -> Array:
     return columns.collect(fitted.ensemble.weights * np.where(columns.kind == "number", columns.slope, 0.0))
 
 
-def states(columns: Columns, column: int) -> tuple[NDArray[np.intp], Array]:
+def states(columns: Columns, column: int) -> tuple[IntArray, Array]:
     """Return the inputs of a column that are not numbers, (r,), and all values that they may take, (S, r).
 
     There is a state for each category, the first first, and one of zeros if a category may have no input.

@@ -8,13 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing import CurveDisplay
 from gbmap._fitted.results import need, squeeze
 from gbmap._utils.shown import Result, Shown, cell
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,15 +9,13 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._inputs import categories, is_missing
 from gbmap.inspection._nearest import Problem
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -269,7 +267,7 @@ class Space:
     question: Question
     limits: Limits
     scale: Array
-    feature: NDArray[np.intp]
+    feature: IntArray
     level: list[Any]
     inputs: Any
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.special import logit
 
 from gbmap._core.activation import secant, sigmoid, softplus
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # How far to search, in standard deviations, where some feature has no bounds, and where all have.
 _FARTHEST, _FARTHEST_IN_BOUNDS = 1e3, 1e6

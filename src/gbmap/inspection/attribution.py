@@ -9,7 +9,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
@@ -17,8 +16,7 @@ from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import need, one_row, rows_frame, squeeze
 from gbmap._utils.shown import Result, Shown, by_feature, cell, extent
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _WORK_NUMBERS = 1 << 22  # secants held at a time: 32 MB
 

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import need
 from gbmap._utils.shown import Result, Shown
+from gbmap._utils.typing import Array
 from gbmap.inspection._moves import Limits, Question, Row, Space, is_finite
 from gbmap.inspection._nearest import Answer, Problem, Search
-
-Array = NDArray[Any]
 
 _SHRINKING_STEPS, _SHRINKING_SHARES = 6, 33
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -17,12 +16,11 @@ from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import need, one_row, squeeze
 from gbmap._fitted.words import half_space, standard_rows
 from gbmap._utils.shown import Result, Shown, cell, counted, percent
+from gbmap._utils.typing import Array, IntArray
 from gbmap.estimators import GBMAPRegressor
 from gbmap.estimators.base import coordinate_names
 from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
 from gbmap.inspection._lift import Lift, lifted_predictions, measure_lift, of_one, r2
-
-Array = NDArray[Any]
 
 _HELD_OUT = 0.25  # the share of rows for the second measure of faithfulness
 _FEWEST_ROWS = 40  # below, the rows held out would be too few to tell
@@ -144,7 +142,7 @@ class ModelDifference(Result):
     difference: Array
     first_predictions: Array
     coordinates: Array
-    outputs: NDArray[np.intp]
+    outputs: IntArray
     output_names: Array | None
     classes: Array | None
     first: Any

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import one_row, rows_frame, squeeze
 from gbmap._utils.shown import Result, Shown, by_feature, extent
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import HeatmapDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import need, one_row, squeeze
 from gbmap._utils.shown import Result, Shown, counted, largest_first
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _WORK_NUMBERS = 1 << 22  # Hessians held at a time when only their mean is kept: 32 MB
 _LARGEST_RESULT = 1 << 28  # numbers: 2 GB

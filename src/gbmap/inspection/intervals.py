@@ -11,7 +11,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
@@ -20,10 +19,9 @@ from gbmap._fitted.results import need, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell, counted
+from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._boxes import Learners, largest
 from gbmap.inspection._inputs import column_weights, example, levels, states
-
-Array = NDArray[Any]
 
 _WORK_NUMBERS = 1 << 21  # learners times boxes held at a time: 16 MB an array
 _ULPS = 16.0  # by which bounds are widened, of the sizes of all that is added up
@@ -284,7 +282,7 @@ def _range(fitted: FittedModel, column: int, asked: dict[int, Any], seen: Any) -
 
 def _choices(
     fitted: FittedModel, column: int, asked: dict[int, Any], seen: Any, X: Any, fillers: dict[int, Any]
-) -> tuple[NDArray[np.intp], Array]:
+) -> tuple[IntArray, Array]:
     """Return the inputs of a column that are not numbers, (r,), and the values that they may have, (S, r)."""
     inputs, values = states(fitted.columns, column)
     if fitted.columns.is_number[column]:
@@ -329,7 +327,7 @@ class _Box:
         -h and h of each output, without intercepts, of the numbers as deviations from their means.
     """
 
-    inputs: NDArray[np.intp]
+    inputs: IntArray
     origin: Array
     shifts: Array
     sides: list[list[Learners]]
@@ -339,7 +337,7 @@ class _Box:
         cls,
         fitted: FittedModel,
         ranges: dict[int, tuple[float, float] | None],
-        choices: list[tuple[NDArray[np.intp], Array]],
+        choices: list[tuple[IntArray, Array]],
     ) -> _Box:
         """Return the box of the ranges of numbers, and of all combinations of choices."""
         columns, ensemble, mean = fitted.columns, fitted.ensemble, fitted.column_mean

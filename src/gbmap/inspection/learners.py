@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from gbmap._core.losses import Loss
@@ -16,8 +15,7 @@ from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._fitted.results import need
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.shown import Result, Shown, counted, percent
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array, IntArray
 
 _MOST_DOUBLINGS = 60  # of a step towards a minimum that may lie at infinity
 
@@ -81,7 +79,7 @@ class LearnerCards(Result):
 
     names: Array
     signs: Array
-    outputs: NDArray[np.intp]
+    outputs: IntArray
     active_share: Array
     weights: Array
     main_features: Array

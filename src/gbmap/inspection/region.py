@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
@@ -19,9 +18,8 @@ from gbmap._fitted.results import need
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, counted, percent
+from gbmap._utils.typing import Array
 from gbmap.inspection.explanation import explain
-
-Array = NDArray[Any]
 
 _WORK_NUMBERS = 1 << 20  # local coefficients held at a time: 8 MB
 _DRAWABLE = ("mean_prediction", "mean_target", "mean_loss", "bias", "share")

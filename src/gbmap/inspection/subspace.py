@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing import CurveDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import need
 from gbmap._utils.shown import Result, Shown, counted, percent
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,11 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._fitted.model import FittedModel
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # A column is blurred if its type tells values apart only to this share of its standard deviation.
 _BLUR = 0.01

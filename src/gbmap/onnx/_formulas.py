@@ -14,15 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import need
+from gbmap._utils.typing import Array
 from gbmap.onnx._graph import Graph
 
 onnx = need("onnx", "onnx")
-
-Array = NDArray[Any]
 
 
 class Formulas:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from gbmap._fitted.results import need
+from gbmap._utils.typing import Array
 
 onnx = need("onnx", "onnx")
-
-Array = NDArray[Any]
 
 
 class Graph:

@@ -7,16 +7,15 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 
 from gbmap._fitted.model import FittedModel, _first_of
 from gbmap._fitted.results import need
 from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.typing import Array
 
 onnx = need("onnx", "onnx")
 
-Array = NDArray[Any]
 
 _TEXT = {nw.String, nw.Categorical, nw.Enum}
 _as_text = np.vectorize(str, otypes=[object])

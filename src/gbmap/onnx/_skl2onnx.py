@@ -6,12 +6,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import need
+from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, labels_of
@@ -19,7 +19,6 @@ from gbmap.onnx._graph import Graph
 
 onnx = need("onnx", "onnx")
 
-Array = NDArray[Any]
 
 _EMBEDDING = "gbmap_embedding"
 

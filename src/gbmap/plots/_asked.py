@@ -6,14 +6,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing.axes import shorten
 from gbmap._drawing.points import is_missing
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 def output_label(fitted: FittedModel, output: int) -> str:

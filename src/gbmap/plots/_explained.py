@@ -6,12 +6,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.typing import Array
 from gbmap.inspection.learners import _best_constants
-
-Array = NDArray[Any]
 
 
 def explained_shares(fitted: FittedModel, X: Any, y: Any) -> Array | None:

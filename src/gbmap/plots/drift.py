@@ -7,17 +7,15 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import RocCurveDisplay, precision_recall_curve, roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._drawing.axes import BLUE, GREY, ORANGE, VERMILLION, axes, below, fit, legend, style
 from gbmap._drawing.axes import scale as text_scale
+from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
 from gbmap.drift.detector import _read_y
 from gbmap.plots._asked import written
-
-Array = NDArray[Any]
 
 
 @dataclass(repr=False, eq=False)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
@@ -14,11 +13,10 @@ from gbmap._drawing.points import scatter
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
+from gbmap._utils.typing import Array
 from gbmap.plots._asked import check_count, sampled_rows
 from gbmap.plots._colors import color_of
 from gbmap.plots._explained import explained_shares
-
-Array = NDArray[Any]
 
 _FAR = 0.01  # of each coordinate on each side count as if they were at its border: far rows turn no axis
 _LONE = 0.001  # of the rows on each side may lie outside of the picture, if they would make all others small

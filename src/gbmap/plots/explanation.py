@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, fit_text
@@ -16,8 +15,6 @@ from gbmap._fitted.results import one_row
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.inspection import attributions, explain
 from gbmap.plots._asked import check_count, output_label, sampled_rows, take_row, values_of, written
-
-Array = NDArray[Any]
 
 _BACKGROUND_ROWS = 500  # of X, to compare a row with if no baseline is given
 

@@ -6,17 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
+from gbmap._utils.typing import Array
 from gbmap.distances import embedding_distances, path_distances
 from gbmap.plots._asked import check_count, output_label, take_row, written
-
-Array = NDArray[Any]
 
 _POINTS_A_PIECE = 50
 

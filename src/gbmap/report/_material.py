@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 _STUDY_ROWS = 10_000  # for learners, regions and the detector
 _SCORED_ROWS = 20_000  # for scores, and for the linear model beside

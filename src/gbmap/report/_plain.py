@@ -7,9 +7,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 class Numbers(list[Any]):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -16,8 +15,8 @@ from gbmap._core.arrays import is_foreign
 from gbmap._fit.refining import same_length
 from gbmap._fit.sources.device import take
 from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.typing import Array
 
-Array = NDArray[Any]
 # Rows to fit, and rows held out.
 Cut = tuple[Array, Array]
 

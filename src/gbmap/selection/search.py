@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
@@ -27,11 +26,10 @@ from gbmap._fit.sources.device import in_memory
 from gbmap._rows.threads import effective_threads
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import HasMethods, Interval, check_sample_weight, check_y, num_samples
+from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP, ScoresInMemory, _seed
 from gbmap.selection.race import FINALISTS, Cut, Folds, race, refined_losses
-
-Array = NDArray[Any]
 
 __all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.tables import _values as values
 from gbmap.tables._batches import Batch
 from gbmap.tables._packages import require
@@ -16,7 +16,6 @@ from gbmap.tables.errors import TableError, shown
 from gbmap.tables.reading import batches_of
 from gbmap.tables.schema import Column, Schema
 
-Array = NDArray[Any]
 Arrays = dict[str, Array]
 
 _LARGEST = 1e150  # squares of larger numbers leave the range of float64

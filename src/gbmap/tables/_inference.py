@@ -8,15 +8,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.tables import _values as values
 from gbmap.tables._batches import Batch
 from gbmap.tables._packages import require
 from gbmap.tables.errors import TableError, shown
 from gbmap.tables.schema import Column
-
-Array = NDArray[Any]
 
 MOST_LEVELS = 30  # that become inputs
 _LEVELS_COUNTED = 10_000

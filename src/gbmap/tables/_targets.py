@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.tables import _values as values
 from gbmap.tables._batches import Batch
 from gbmap.tables._inference import NUMBERS_COUNTED, Watch
 from gbmap.tables.errors import TableError, shown
-
-Array = NDArray[Any]
 
 MOST_CLASSES = 100
 _MOST_WHOLE_NUMBERS = 20

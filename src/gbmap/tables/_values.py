@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.tables._packages import require
 from gbmap.tables.schema import DATE_PARTS
-
-Array = NDArray[Any]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import Interval, InvalidParameterError, StrOptions
+from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
@@ -29,8 +29,6 @@ from gbmap.tables._targets import read_targets
 from gbmap.tables.errors import TableError, shown
 from gbmap.tables.reading import Table, batches_of, label_of
 from gbmap.tables.schema import TASKS, Schema
-
-Array = NDArray[Any]
 
 _NEIGHBOURS = 5  # the detector's default, as far as there are rows
 _CHOSEN = ("n_components", "beta", "l2_regularization")

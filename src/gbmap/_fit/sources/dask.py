@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 
@@ -17,8 +16,7 @@ from gbmap._rows.dask import DaskChunks, DaskTable
 from gbmap._rows.dask.parts import Layout, Place, keep, keep_rows, spread
 from gbmap._rows.dask.reading import as_column, cut, is_array, read_rows
 from gbmap._utils.scikit_learn import check_sample_weight, check_y
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 def refuse_what_needs_all_rows(estimator: Any, X_val: Any, *, resumes: bool) -> None:

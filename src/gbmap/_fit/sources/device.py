@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.arrays import asarray_like, in_wide, is_foreign, library_of, namespace, to_numpy, wide
 from gbmap._utils.scikit_learn import check_y
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 # Fewer rows are fitted in memory: a pass over them there takes no longer than a call to a device.
 _FEW_ROWS = 10_000

@@ -19,12 +19,11 @@ from uuid import uuid4
 from weakref import finalize, ref
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._rows.blocks import layout_of
 from gbmap._rows.threads import available_cores, single_threaded_blas
+from gbmap._utils.typing import Array
 
-Array = NDArray[Any]
 Column = list[Any] | None
 
 # A part is no larger than this, so that it moves and is computed anew in seconds.

@@ -8,12 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from gbmap._rows.dask.parts import Place, collect, keep, on_disk_if_tight, plan
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 def is_collection(X: Any) -> bool:

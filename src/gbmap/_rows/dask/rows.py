@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
@@ -29,8 +28,7 @@ from gbmap._rows.memory import (
 )
 from gbmap._rows.moments import Moments, standard_units
 from gbmap._rows.threads import ThreadTeam
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 class DaskRows:

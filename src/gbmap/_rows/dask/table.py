@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._rows.blocks import Blocks, DenseBlocks
 from gbmap._rows.dask.parts import Column, Layout, Place, collect, keep, keep_rows, plan
@@ -24,8 +23,7 @@ from gbmap._rows.moments import (
     weight_total,
 )
 from gbmap._rows.threads import ThreadTeam
-
-Array = NDArray[Any]
+from gbmap._utils.typing import Array
 
 
 @dataclass

@@ -9,13 +9,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from gbmap._fitted.model import dense
+from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._plain import rounded
-
-Array = NDArray[Any]
 
 _MOST_LEVELS = 30
 _FEWEST = 8

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from gbmap._utils.typing import Array
 from gbmap.drift import DriftAssessment, DriftDetector
 from gbmap.report._material import Material, Rows
 from gbmap.report._plain import rounded, significant
 from gbmap.report.contents.columns import is_category, numbers, raw_values
-
-Array = NDArray[Any]
 
 _NEIGHBORS = 5
 # Neighbours are searched among so many numbers of the embedding, but among so many rows at least and at most.

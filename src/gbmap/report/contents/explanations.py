@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.typing import Array
 from gbmap.inspection import explain
 from gbmap.inspection.attribution import over_the_average
 from gbmap.report._material import Material, Rows
-
-Array = NDArray[Any]
 
 _WORK_NUMBERS = 5_000_000  # attributions of all outputs held at a time
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.report._material import Material
 from gbmap.report._plain import rounded, significant, spread_of
 from gbmap.report.contents.columns import numbers, raw_values
 from gbmap.report.contents.explanations import Explanations
-
-Array = NDArray[Any]
 
 _MOST_IMPORTANCES = 30
 _MOST_DEPENDENCES, _MOST_OF_MANY = 8, 12  # of one output, of several

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.inspection import LearnerCards, learner_cards
 from gbmap.report._material import Material
 from gbmap.report._plain import significant
-
-Array = NDArray[Any]
 
 _MOST_CARDS = 120
 _WORTH_SAYING = 0.01  # of the loss

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from gbmap._fitted.model import dense
+from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._plain import rounded, significant, spread_of
 from gbmap.report.contents.columns import Column, read_columns
 from gbmap.report.contents.explanations import Explanations
-
-Array = NDArray[Any]
 
 _BYTES, _BYTES_OF_NUMBER = 4_300_000, 6.5  # of the rows on the page
 _MOST_EIGENVECTORS = 1000

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -16,10 +15,10 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._plain import significant
 
-Array = NDArray[Any]
 Scores = dict[str, float | None]
 
 

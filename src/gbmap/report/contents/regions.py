@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gbmap._utils.typing import Array
 from gbmap.inspection import Regions as RegionTable
 from gbmap.inspection import regions
 from gbmap.report._material import Material
 from gbmap.report._plain import significant
-
-Array = NDArray[Any]
 
 _MOST_REGIONS = 8
 
