@@ -51,16 +51,16 @@ def declared(requirements):
 
 
 def imported(path):
-    """Yield each module that a file imports, with the extra that a call of `need` or `require` names."""
+    """Yield each module that a file imports, with the extra that a call of `require` names."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield node.module, None
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", None) in ("need", "require"):
-            module, *extra = node.args
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", None) == "require":
+            module, extra = node.args
             if isinstance(module, ast.Constant):
-                yield module.value, extra[0].value if extra else None
+                yield module.value, extra.value
 
 
 def is_declared(module, extras):

@@ -20,7 +20,6 @@ from gbmap.selection import GBMAPRegressorCV
 from gbmap.sql import to_sql
 from gbmap.tables import TableError, TableModel, open_table
 from gbmap.tables._holdout import split
-from gbmap.tables._packages import require
 
 CITY = 'ci"ty,\n<b>{0}'  # a name that has to be quoted, escaped and left as it is
 
@@ -398,7 +397,6 @@ def test_a_model_is_loaded_but_not_used_without_pyarrow_and_pandas(regression, t
     gbmap.save(regression, tmp_path / "m")
     for name in ("pandas", "pyarrow"):
         monkeypatch.setitem(sys.modules, name, None)
-    require.cache_clear()
     loaded = gbmap.load(tmp_path / "m")
     assert loaded.scores_ == regression.scores_
     with pytest.raises(ImportError, match=r'pip install "gbmap\[cli\]"'):

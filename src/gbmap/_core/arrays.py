@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 
 JAX = ("jax", "jaxlib")
@@ -31,13 +32,7 @@ def namespace(array: Any) -> Any:
         return np
     if library_of(array) not in _BY_COMPAT:
         return array.__array_namespace__()
-    try:
-        import array_api_compat
-    except ImportError as error:
-        raise ImportError(
-            'Arrays of PyTorch and CuPy need array-api-compat; pip install "gbmap[device]".'
-        ) from error
-    return array_api_compat.array_namespace(array)
+    return require("array_api_compat", "device").array_namespace(array)
 
 
 def library_of(array: Any) -> str:

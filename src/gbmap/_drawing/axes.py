@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import WeakSet
 
+from gbmap._utils.optional import require
+
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6E6E6E",
@@ -27,11 +29,7 @@ def axes(ax: Any, size: tuple[float, float]) -> Any:
     """Return the Axes given, or those of a new figure of a size in inches."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('matplotlib is needed to draw; pip install "gbmap[plot]".') from error
-    ax = plt.subplots(figsize=size, layout="constrained")[1]
+    ax = require("matplotlib.pyplot", "plot").subplots(figsize=size, layout="constrained")[1]
     _OWN.add(ax.figure)
     return ax
 

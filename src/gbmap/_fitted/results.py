@@ -1,21 +1,13 @@
-"""What the results of this package share: shapes, frames, and the wish for an extra."""
+"""What the results of this package share: shapes and frames."""
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
-
-
-def need(module: str, extra: str) -> Any:
-    """Return an optional module, or say how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f'{module} is needed for this; pip install "gbmap[{extra}]".') from error
 
 
 def squeeze(of_outputs: Array) -> Array:
@@ -30,7 +22,7 @@ def rows_frame(
 
     ``last`` holds further columns, of shape (n,) or (n, K).
     """
-    pd = need("pandas", "data")
+    pd = require("pandas", "data")
     n = len(values)
     if output_names is None:
         index = pd.RangeIndex(n, name="row")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn import datasets as sklearn_datasets
 
+from gbmap._utils.optional import require
 from gbmap.datasets._sources import SOURCES, Source
 
 
@@ -51,7 +52,7 @@ def load_paper_dataset(name: str) -> tuple[Any, NDArray[Any]]:
     """
     if name not in SOURCES:
         raise ValueError(f"name must be one of {', '.join(SOURCES)}, got {name!r}.")
-    _import_pandas()
+    require("pandas", "data")
     source = SOURCES[name]
     if folder := os.environ.get("GBMAP_DATA"):
         if not Path(folder).is_dir():
@@ -75,14 +76,6 @@ def load_paper_dataset(name: str) -> tuple[Any, NDArray[Any]]:
     return X, y
 
 
-def _import_pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError('load_paper_dataset needs pandas; pip install "gbmap[data]".') from error
-    return pandas
-
-
 def _load_file(path: Path, source: Source) -> tuple[Any, NDArray[Any]]:
     content = path.read_bytes()
     if (found := hashlib.sha256(content).hexdigest()) != source.sha256:
@@ -91,7 +84,7 @@ def _load_file(path: Path, source: Source) -> tuple[Any, NDArray[Any]]:
             "GBMAP_DATA to use the public source."
         )
     # The files hold no missing values, and "none" and the like are categories.
-    table = _import_pandas().read_csv(io.BytesIO(content), compression="gzip", keep_default_na=False)
+    table = require("pandas", "data").read_csv(io.BytesIO(content), compression="gzip", keep_default_na=False)
     return _separate(table, np.float64 if source.positive is None else np.int64)
 
 
@@ -105,12 +98,12 @@ def _fetch(source: Source) -> Any:
         return getattr(sklearn_datasets, source.location)(as_frame=True).frame
     if source.kind == "openml":
         bunch = sklearn_datasets.fetch_openml(data_id=int(source.location), as_frame=True, parser="pandas")
-        return _import_pandas().concat([bunch.data, bunch.target], axis=1)
+        return require("pandas", "data").concat([bunch.data, bunch.target], axis=1)
     archive, member = source.location.rsplit("/", 1)
     url = f"https://archive.ics.uci.edu/static/public/{archive}"
     path = sklearn_datasets.fetch_file(url, sha256=source.archive_sha256)
     with zipfile.ZipFile(path) as contents, contents.open(member) as lines:
-        return _import_pandas().read_csv(lines, sep=source.sep, decimal=source.decimal)
+        return require("pandas", "data").read_csv(lines, sep=source.sep, decimal=source.decimal)
 
 
 def _clean_airquality(table: Any) -> Any:
@@ -139,7 +132,7 @@ def _tidy(table: Any, source: Source) -> tuple[Any, NDArray[Any]]:
         y = np.where(labels.astype(str) == source.positive, 1, -1)
     if source.columns is not None:
         X = X.set_axis(list(source.columns), axis=1)
-    to_numeric = _import_pandas().to_numeric
+    to_numeric = require("pandas", "data").to_numeric
     # Nominal columns of an ARFF file come as categories; as objects they convert by value, not by code.
     numbers = {c: to_numeric(X[c].astype(object)) for c in X if c not in source.text}
     text = {c: X[c].astype(object).map(str, na_action="ignore") for c in source.text}
@@ -164,6 +157,6 @@ def _level(X: Any) -> float:
 
     The logarithm lets columns of any scale weigh alike, so that a change in one of them shows.
     """
-    is_numeric = _import_pandas().api.types.is_numeric_dtype
+    is_numeric = require("pandas", "data").api.types.is_numeric_dtype
     sizes = [X[c].abs() if is_numeric(X[c]) else X[c].str.len() for c in X]
     return float(np.mean([np.log1p(size.to_numpy(dtype=np.float64)).mean() for size in sizes]))

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.neighbors import NearestNeighbors
 
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.drift._places import Places
 
@@ -63,7 +63,7 @@ class Neighbours:
     @cached_property
     def _index(self) -> Any:
         if self._is_approximate:
-            pynndescent = need("pynndescent", "approximate")
+            pynndescent = require("pynndescent", "approximate")
             index = pynndescent.NNDescent(
                 self._points, metric="manhattan", random_state=0, n_jobs=self.n_jobs
             )

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
-from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.results import one_row, squeeze
 from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell, counted, largest_first, percent
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._calibration import Calibration, Measures
@@ -267,7 +268,7 @@ class DriftAssessment(Result):
         """
         if part not in _PARTS:
             raise ValueError(f"part must be one of {list(_PARTS)}, got {part!r}.")
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         if part == "features":
             outputs = ["contribution"] if self.output_names is None else list(self.output_names)
             return pd.DataFrame(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell, counted
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Calibration, Measures
@@ -70,7 +70,7 @@ class LossEstimate(Result):
         frame : pandas.DataFrame
             With columns "loss", "lower" and "upper".
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         return pd.DataFrame({"loss": self.losses, "lower": self.lower, "upper": self.upper})
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gbmap._drawing import CurveDisplay
-from gbmap._fitted.results import need, squeeze
+from gbmap._fitted.results import squeeze
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.typing import Array
 
@@ -67,7 +68,7 @@ class Lift(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         names = [self.measure] if self.output_names is None else list(self.output_names)
         index = pd.RangeIndex(len(self.scores), name="n_coordinates")
         return pd.DataFrame(self.scores.reshape(len(self.scores), -1), index=index, columns=names)

@@ -14,7 +14,8 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import need, one_row, rows_frame, squeeze
+from gbmap._fitted.results import one_row, rows_frame, squeeze
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, by_feature, cell, extent
 from gbmap._utils.typing import Array
 
@@ -81,7 +82,7 @@ class Attribution(Result):
         -------
         explanation : shap.Explanation
         """
-        shap = need("shap", "shap")
+        shap = require("shap", "shap")
         return shap.Explanation(
             values=self.values,
             base_values=self.base_values,

@@ -12,8 +12,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import IntervalDisplay
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.results import one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, largest_first
 from gbmap._utils.typing import Array
 from gbmap.inspection._inputs import column_weights, example, states
@@ -77,7 +78,7 @@ class CoefficientBounds(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         names = list(self.feature_names)
         if self.output_names is None:
             index = pd.Index(names, name="feature")

@@ -11,7 +11,7 @@ import numpy as np
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown
 from gbmap._utils.typing import Array
 from gbmap.inspection._moves import Limits, Question, Row, Space, is_finite
@@ -92,7 +92,7 @@ class Counterfactual(Result):
         frame : pandas.DataFrame
             With columns "feature", "from", "to", "change" and "standard deviations".
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         sizes, order = self._largest()
         return pd.DataFrame(
             {

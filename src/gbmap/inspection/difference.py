@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, together
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.results import one_row, squeeze
 from gbmap._fitted.words import half_space, standard_rows
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell, counted, percent
 from gbmap._utils.typing import Array, IntArray
 from gbmap.estimators import GBMAPRegressor
@@ -171,7 +172,7 @@ class ModelDifference(Result):
             With the columns "half_space", "sign", "coverage", "mean_difference", "explained", and
             first "output" if there are several.
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         names = ("sign", "coverage", "mean_difference", "explained")
         values = (self.signs.astype(int), self.coverage, self.mean_difference, self.explained)
         table = {"half_space": self.half_spaces, **dict(zip(names, values))}

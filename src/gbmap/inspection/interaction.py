@@ -10,7 +10,8 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import HeatmapDisplay
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.results import one_row, squeeze
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, counted, largest_first
 from gbmap._utils.typing import Array
 
@@ -68,7 +69,7 @@ class Interactions(Result):
         frame : pandas.DataFrame
             With columns "first", "second" and "mean_absolute", and "output" if there are several.
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         i, j = np.triu_indices(len(self.feature_names), k=1)
         tables = []
         for k, output in enumerate([None] if self.output_names is None else self.output_names):

@@ -15,8 +15,9 @@ import scipy.sparse
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import need, one_row, squeeze
+from gbmap._fitted.results import one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell, counted
 from gbmap._utils.typing import Array, IntArray
@@ -73,7 +74,7 @@ class PredictionInterval(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         index = pd.RangeIndex(len(self.lower), name="row")
         if self.output_names is not None:
             index = pd.MultiIndex.from_product([index, list(self.output_names)], names=["row", "output"])

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from gbmap._core.losses import Loss
 from gbmap._drawing import BarDisplay, CurveDisplay
 from gbmap._fitted.model import FittedModel, coordinate_index
-from gbmap._fitted.results import need
 from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, counted, percent
 from gbmap._utils.typing import Array, IntArray
 
@@ -113,7 +113,7 @@ class LearnerCards(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         frame = pd.DataFrame(
             {
                 "sign": self.signs.astype(int),

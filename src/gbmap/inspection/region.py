@@ -14,8 +14,8 @@ from gbmap._drawing import BarDisplay
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
-from gbmap._fitted.results import need
 from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, counted, percent
 from gbmap._utils.typing import Array
@@ -136,7 +136,7 @@ class Regions(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         table = {
             "active_learners": active_names(self.patterns, self.learner_names),
             "n_rows": self.n_rows,

@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._drawing import CurveDisplay
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, counted, percent
 from gbmap._utils.typing import Array
 
@@ -90,7 +90,7 @@ class ActiveSubspace(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = need("pandas", "data")
+        pd = require("pandas", "data")
         index = pd.RangeIndex(1, len(self.shares) + 1, name="direction")
         frame = pd.DataFrame(self.directions, index=index, columns=list(self.feature_names))
         return frame.assign(share=self.shares)

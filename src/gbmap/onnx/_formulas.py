@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.onnx._graph import Graph
 
-onnx = need("onnx", "onnx")
+onnx = require("onnx", "onnx")
 
 
 class Formulas:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 
-onnx = need("onnx", "onnx")
+onnx = require("onnx", "onnx")
 
 
 class Graph:

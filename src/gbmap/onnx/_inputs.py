@@ -10,11 +10,11 @@ import scipy.sparse
 from sklearn.compose import ColumnTransformer
 
 from gbmap._fitted.model import FittedModel, _first_of
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array
 
-onnx = need("onnx", "onnx")
+onnx = require("onnx", "onnx")
 
 
 _TEXT = {nw.String, nw.Categorical, nw.Enum}
@@ -93,7 +93,7 @@ def _column_kinds(X: Any) -> list[Any]:
 
 
 def _tensor_type(name: Any, column: Any, kind: np.dtype[Any]) -> Any:
-    types = need("skl2onnx.common.data_types", "onnx")
+    types = require("skl2onnx.common.data_types", "onnx")
     if name == "":
         raise ValueError(
             "X must not have a column with an empty name, which ONNX has no place for; rename it."

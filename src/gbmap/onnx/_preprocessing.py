@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.onnx._inputs import as_inputs
 from gbmap.onnx._skl2onnx import convert_imputer, register, shape_of_imputer
 
-onnx = need("onnx", "onnx")
+onnx = require("onnx", "onnx")
 
 # Standard deviations of an input of the GBMAP, in training.
 _TOLERANCE = 0.01
@@ -21,7 +21,7 @@ _TOLERANCE = 0.01
 
 def convert_preprocessing(fitted: FittedModel, types: list[tuple[str, Any]], name: str, opset: int) -> Any:
     """Return an onnx.ModelProto that gives the inputs of the GBMAP."""
-    skl2onnx = need("skl2onnx", "onnx")
+    skl2onnx = require("skl2onnx", "onnx")
     register()
     whole = skl2onnx.convert_sklearn(
         fitted.preprocessing,
@@ -64,7 +64,7 @@ def _refuse_invalid(whole: Any) -> None:
 
 def compare(whole: Any, fitted: FittedModel, rows: Any) -> None:
     """Refuse preprocessing that gives other numbers in ONNX than in the pipeline."""
-    evaluator = need("onnx.reference", "onnx").ReferenceEvaluator(whole)
+    evaluator = require("onnx.reference", "onnx").ReferenceEvaluator(whole)
     converted = evaluator.run(None, as_inputs(whole, rows))[0]
     gap = np.abs(converted - dense(fitted.read(rows))) / fitted.model.scale_
     if not (gap <= _TOLERANCE).all():

@@ -10,14 +10,14 @@ from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, labels_of
 from gbmap.onnx._graph import Graph
 
-onnx = need("onnx", "onnx")
+onnx = require("onnx", "onnx")
 
 
 _EMBEDDING = "gbmap_embedding"
@@ -43,7 +43,7 @@ def register() -> None:
     >>> options = {GBMAPRegressor: {"embedding": True}}
     >>> onnx_model = skl2onnx.to_onnx(model.fit(X, y), X.astype(np.float32), options=options)
     """
-    skl2onnx = need("skl2onnx", "onnx")
+    skl2onnx = require("skl2onnx", "onnx")
     of_any = {"embedding": [False, True]}
     of_classifiers: dict[str, list[Any]] = {
         "zipmap": [True, False, "columns"],
@@ -58,14 +58,14 @@ def register() -> None:
 
 
 def _types() -> Any:
-    return need("skl2onnx.common.data_types", "onnx")
+    return require("skl2onnx.common.data_types", "onnx")
 
 
 def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
     """Tell which outputs a model has."""
     if not scope.get_options(model, {"embedding": False})["embedding"]:
         name = "_parse_sklearn_classifier" if is_classifier(model) else "_parse_sklearn_simple_model"
-        parse = getattr(need("skl2onnx._parse", "onnx"), name)
+        parse = getattr(require("skl2onnx._parse", "onnx"), name)
         return parse(scope, model, inputs, custom_parsers=custom_parsers)
     operator = scope.declare_local_operator(type(model).__name__, model)
     operator.inputs = inputs
@@ -180,7 +180,7 @@ def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     """
     imputer = operator.raw_operator
     if isinstance(operator.inputs[0].type, _types().StringTensorType):
-        registered = need("skl2onnx.common._registration", "onnx")
+        registered = require("skl2onnx.common._registration", "onnx")
         registered.get_converter("SklearnSimpleImputer")(scope, operator, container)
         return
     graph = Graph(_kind_of(operator), scope.get_unique_variable_name)

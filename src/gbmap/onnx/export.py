@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 import gbmap
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import need
+from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, output_type
@@ -21,7 +21,7 @@ from gbmap.onnx._inputs import column_names, input_types, table
 from gbmap.onnx._preprocessing import compare, convert_preprocessing
 from gbmap.onnx._skl2onnx import refuse_init
 
-onnx = need("onnx", "onnx")
+onnx = require("onnx", "onnx")
 
 # Squeeze, Softmax and Gemm mean what they do here from this operator set on.
 _OLDEST_OPSET = 13

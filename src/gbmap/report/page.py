@@ -10,6 +10,8 @@ from decimal import ROUND_HALF_UP, Context
 from importlib import resources
 from typing import Any
 
+from gbmap._utils.optional import require
+
 _SCRIPTS = (
     "base",
     "theme",
@@ -42,10 +44,7 @@ def render(contents: Mapping[str, Any], data: str) -> str:
     data : str
         The same as JSON.
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError('jinja2 is needed for the page; pip install "gbmap[report]".') from error
+    jinja2 = require("jinja2", "report")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

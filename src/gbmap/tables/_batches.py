@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gbmap.tables._packages import require
+from gbmap._utils.optional import require
 from gbmap.tables.errors import TableError, listed, listed_near, shown
 
 
@@ -33,7 +33,7 @@ class Batch:
         """Return the rows of a frame of pandas, polars or arrow."""
         if isinstance(frame, Batch):
             return frame
-        pa = require("pyarrow")
+        pa = require("pyarrow", "cli")
         if isinstance(frame, pa.Table | pa.RecordBatch):
             batch = cls(frame)
         elif type(frame).__module__.partition(".")[0] == "pandas":
@@ -86,13 +86,13 @@ def in_parts(batch: Batch, max_rows: int) -> Iterator[Batch]:
 
 
 def _of_pandas(frame: Any) -> Any:
-    pa = require("pyarrow")
+    pa = require("pyarrow", "cli")
     columns = [_of_series(frame.iloc[:, k]) for k in range(frame.shape[1])]
     return pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
 
 
 def _of_series(series: Any) -> Any:
-    pa = require("pyarrow")
+    pa = require("pyarrow", "cli")
     try:
         return pa.chunked_array(pa.array(series, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types

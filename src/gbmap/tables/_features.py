@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.tables import _values as values
 from gbmap.tables._batches import Batch
-from gbmap.tables._packages import require
 from gbmap.tables._progress import Progress
 from gbmap.tables._targets import read_targets
 from gbmap.tables.errors import TableError, shown
@@ -55,7 +55,7 @@ class FeatureReader:
 
 def as_frame(arrays: Arrays, n_rows: int) -> Any:
     """Return features as a pandas frame, without copying numbers."""
-    pd = require("pandas")
+    pd = require("pandas", "cli")
     columns = {name: pd.Series(array, dtype=array.dtype, copy=False) for name, array in arrays.items()}
     return pd.DataFrame(columns, index=pd.RangeIndex(n_rows), copy=False)
 

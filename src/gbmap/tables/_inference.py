@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.tables import _values as values
 from gbmap.tables._batches import Batch
-from gbmap.tables._packages import require
 from gbmap.tables.errors import TableError, shown
 from gbmap.tables.schema import Column
 
@@ -51,7 +51,7 @@ class Watch:
     def see(self, batch: Batch) -> None:
         """Take in a batch of rows."""
         raw = batch.rows.column(self.name)
-        self._is_category |= bool(require("pyarrow").types.is_dictionary(raw.type))
+        self._is_category |= bool(require("pyarrow", "cli").types.is_dictionary(raw.type))
         column = values.plain(raw)
         is_present = values.present(column)
         self.n_rows += len(column)
@@ -98,7 +98,7 @@ class Watch:
         is_number = self.n_numbers == self.n_present and not self._is_category
         if is_number and len(self.levels) > NUMBERS_COUNTED:
             return
-        counts = require("pyarrow.compute").value_counts(values.texts(column).drop_null())
+        counts = require("pyarrow.compute", "cli").value_counts(values.texts(column).drop_null())
         texts, numbers = (counts.field(name).to_pylist() for name in ("values", "counts"))
         self.levels.update(dict(zip(texts, numbers)))
         if len(self.levels) > _LEVELS_COUNTED:  # the rarest are forgotten, so that late ones have a chance

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gbmap.tables._packages import require
+from gbmap._utils.optional import require
 from gbmap.tables._sources import Source
 from gbmap.tables.errors import readable
 
@@ -36,6 +36,6 @@ class ParquetRows:
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        parquet = require("pyarrow.parquet")
+        parquet = require("pyarrow.parquet", "cli")
         with readable(self._source.label, "a Parquet file"), self._source.seekable() as file:
             yield parquet.ParquetFile(file, buffer_size=_BUFFER)

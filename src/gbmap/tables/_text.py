@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from gbmap.tables._packages import require
+from gbmap._utils.optional import require
 from gbmap.tables._sources import HEAD, Source, Stream
 from gbmap.tables.errors import TableError, readable, shown
 
@@ -55,7 +55,7 @@ class TextRows:
 
     def _raw_batches(self, stream: _Text, names: Sequence[str]) -> Iterator[Any]:
         """Yield record batches of bytes that are not empty."""
-        pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
+        pa, arrow_csv = require("pyarrow", "cli"), require("pyarrow.csv", "cli")
         places = [str(k) for k in range(len(self.names))]
         ragged: list[Any] = []
         seen = 0
@@ -92,7 +92,7 @@ class TextRows:
 
     def _as_text(self, rows: Any, names: Sequence[str], first: int) -> Any:
         columns = [self._text(column, name, first) for column, name in zip(rows.columns, names)]
-        return require("pyarrow").RecordBatch.from_arrays(columns, names=list(names))
+        return require("pyarrow", "cli").RecordBatch.from_arrays(columns, names=list(names))
 
     def _about_ragged(self, row: Any) -> str:
         return (
@@ -102,7 +102,7 @@ class TextRows:
 
     def _text(self, column: Any, name: str, first: int) -> Any:
         """Return a column of bytes as text."""
-        pa, pc = require("pyarrow"), require("pyarrow.compute")
+        pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
         try:
             text = column.cast(pa.string())
         except pa.ArrowInvalid:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
-from gbmap.tables._packages import require
 from gbmap.tables.schema import DATE_PARTS
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
@@ -24,7 +24,7 @@ _SECONDS_A_DAY = 86_400
 
 def plain(column: Any) -> Any:
     """Return a column as one array without a dictionary, text trimmed, and null where it is missing."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ExtensionArray):
@@ -41,39 +41,39 @@ def plain(column: Any) -> Any:
 
 def with_nulls(rows: Any) -> Any:
     """Return a batch of text with nulls where a cell is empty or says that it is missing."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     columns = [_without_missing(column, pc.utf8_trim_whitespace(column)) for column in rows.columns]
     return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
 def _without_missing(text: Any, trimmed: Any) -> Any:
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     # Not if_else, which before pyarrow 24 takes the bytes of a slice from the wrong place.
     return pc.replace_with_mask(text, pc.is_in(trimmed, pa.array(MISSING)), pa.scalar(None, pa.string()))
 
 
 def is_text(column: Any) -> bool:
     """Return whether a column holds text."""
-    types = require("pyarrow").types
+    types = require("pyarrow", "cli").types
     return any(test(column.type) for test in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def is_dates(column: Any) -> bool:
     """Return whether a column holds dates by its type."""
-    types = require("pyarrow").types
+    types = require("pyarrow", "cli").types
     return bool(types.is_timestamp(column.type) or types.is_date(column.type))
 
 
 def is_numbers(column: Any) -> bool:
     """Return whether a column holds numbers or truth values by its type."""
-    types = require("pyarrow").types
+    types = require("pyarrow", "cli").types
     tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     return any(test(column.type) for test in tests)
 
 
 def is_boolean(column: Any) -> bool:
     """Return whether the values of a plain column that are not missing are truth values, or their words."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if not is_text(column):
         return bool(pa.types.is_boolean(column.type))
     words = pc.is_in(pc.utf8_lower(column.drop_null()), pa.array(["true", "false"]))
@@ -91,7 +91,7 @@ def numbers(column: Any) -> Array:
 
     The words true and false count as 1 and 0.
     """
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if is_numbers(column):
         if pa.types.is_float16(column.type):
             column = column.cast(pa.float32())
@@ -113,7 +113,7 @@ def numbers(column: Any) -> Array:
 
 def n_infinite(column: Any) -> int:
     """Return how many values of a plain column are infinite numbers, or their words."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if is_text(column):
         is_infinite = pc.match_substring_regex(column, _INFINITE)
     elif pa.types.is_floating(column.type):
@@ -130,7 +130,7 @@ def _finite(values: Any) -> Array:
 
 def days(column: Any) -> Array:
     """Return a plain column as days since 1970 in UTC: NaN where a value is missing, or is no ISO date."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if is_dates(column):
         count = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
         return _finite(count.cast(pa.float64(), safe=False)) / _units_a_day(column.type)
@@ -140,14 +140,14 @@ def days(column: Any) -> Array:
     if not pc.any(is_iso).as_py():
         return np.full(len(column), np.nan)
     text = pc.if_else(is_iso, column, pa.scalar(None, pa.string())).to_pandas()
-    moments = require("pandas").to_datetime(text, format="ISO8601", utc=True, errors="coerce")
+    moments = require("pandas", "cli").to_datetime(text, format="ISO8601", utc=True, errors="coerce")
     instants = moments.dt.as_unit("us").to_numpy("datetime64[us]")
     values = instants.astype(np.int64) / 1e6 / _SECONDS_A_DAY
     return np.where(np.isnat(instants), np.nan, values)
 
 
 def _units_a_day(kind: Any) -> int:
-    types = require("pyarrow").types
+    types = require("pyarrow", "cli").types
     if types.is_date32(kind):
         return 1
     unit = "ms" if types.is_date64(kind) else kind.unit
@@ -161,7 +161,7 @@ def is_known(column: Any) -> bool:
 
 def texts(column: Any) -> Any:
     """Return a plain column as text; whole numbers without a decimal point, truth as true and false."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if is_text(column):
         return column
     if pa.types.is_floating(column.type):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from gbmap.tables._packages import require
+from gbmap._utils.optional import require
 
 _LONGEST_VALUE = 60
 
@@ -51,7 +51,7 @@ def listed_near(names: Any, wanted: str) -> str:
 @contextmanager
 def readable(label: str, what: str) -> Iterator[None]:
     """Turn what the reading of a file may raise into a TableError."""
-    pyarrow = require("pyarrow")
+    pyarrow = require("pyarrow", "cli")
     try:
         yield
     except TableError:

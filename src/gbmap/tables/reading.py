@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gbmap._utils.optional import require
 from gbmap.tables._batches import Batch, check_names, in_parts, need
-from gbmap.tables._packages import require
 from gbmap.tables._parquet import ParquetRows
 from gbmap.tables._sources import Source
 from gbmap.tables._text import TextRows
@@ -160,9 +160,9 @@ def batches_of(data: Any, columns: Sequence[str] | None = None) -> Iterator[Batc
 
 def _exact_type(kind: Any) -> Any:
     """Return a type for whole numbers of which some are missing; pandas would make them floats."""
-    types = require("pyarrow").types
+    types = require("pyarrow", "cli").types
     is_whole = types.is_integer(kind) or types.is_boolean(kind)
-    return require("pandas").ArrowDtype(kind) if is_whole else None
+    return require("pandas", "cli").ArrowDtype(kind) if is_whole else None
 
 
 def _rows_of(source: Source) -> Any:

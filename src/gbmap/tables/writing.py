@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from gbmap._utils.optional import require
 from gbmap._utils.replacing import is_place_of_file, replacing
-from gbmap.tables._packages import require
 from gbmap.tables.errors import TableError
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")  # of names, which say what to write
@@ -110,7 +110,7 @@ def _write_text(write: Callable[[str], Any], frames: Iterable[Any], delimiter: s
 
 
 def _write_parquet(file: Any, frames: Iterable[Any]) -> int:
-    pa, parquet = require("pyarrow"), require("pyarrow.parquet")
+    pa, parquet = require("pyarrow", "cli"), require("pyarrow.parquet", "cli")
     n_rows, writer = 0, None
     try:
         for frame in frames:
