@@ -8,9 +8,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import check_array
 
+from gbmap import GBMAPRegressor
 from gbmap.cli import main
 from gbmap.tables._text import LONGEST_ROW
 
@@ -83,6 +86,23 @@ def test_a_slip_of_the_program_is_not_taken_for_bad_data(run, folder, monkeypatc
     ended = run("evaluate", folder / "price.gbmap", folder / "more.csv")
     assert ended.code == 70
     assert "TypeError" in only_line(ended.err)
+
+
+@pytest.mark.parametrize(
+    ("slip", "code"),
+    [
+        (lambda: check_array([[np.nan]]), 3),
+        (lambda: GBMAPRegressor().fit([[1.0], [2.0]], [1.0]), 3),
+        (lambda: pd.Index([1, 2]).union([3], sort="a"), 70),
+        (lambda: int("three"), 70),
+    ],
+    ids=["scikit-learn", "gbmap", "pandas", "Python"],
+)
+def test_a_value_refused_by_gbmap_or_scikit_learn_is_bad_data(run, folder, monkeypatch, slip, code):
+    monkeypatch.setattr("gbmap.cli.evaluate.show_scores", lambda page, scores: slip())
+    ended = run("evaluate", folder / "price.gbmap", folder / "more.csv")
+    assert ended.code == code
+    assert ("ValueError" in only_line(ended.err)) == (code == 70)
 
 
 def test_a_message_shows_hostile_names_as_text(run, folder, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import traceback
 from collections.abc import Callable
@@ -71,7 +70,7 @@ def describe(error: BaseException) -> tuple[Code, str]:
         return Code.DATA, sentence(_of_system(error))
     if isinstance(error, MemoryError):
         return Code.DATA, "there is not enough memory for this; give fewer rows."
-    if isinstance(error, (TypeError, ValueError)) and _is_raised_by_gbmap(error):
+    if _is_about_values(error):
         return Code.DATA, sentence(error)
     what = sentence(f"{type(error).__name__}: {error}")
     return Code.FAULT, f"this should not have happened: {what}; GBMAP_DEBUG=1 shows where it did."
@@ -91,11 +90,8 @@ def _of_system(error: OSError) -> str:
     return f"{what}." if error.filename is None else f"{os.fspath(error.filename)}: {what}."
 
 
-def _is_raised_by_gbmap(error: BaseException) -> bool:
-    """Return whether the library refused something itself, in words that are meant for its users."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return False
-    frame, line = frames[-1]
-    source = linecache.getline(frame.f_code.co_filename, line).strip()
-    return str(frame.f_globals.get("__name__", "")).startswith("gbmap.") and source.startswith("raise ")
+def _is_about_values(error: BaseException) -> bool:
+    """Return whether gbmap or scikit-learn refused a value; one that others refuse is a slip of gbmap's."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    place = str(frames[-1].f_globals.get("__name__", "")) if frames else ""
+    return isinstance(error, ValueError) and place.partition(".")[0] in ("gbmap", "sklearn")
