@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from itertools import chain
@@ -30,12 +31,11 @@ EXTRA_OF = {
     "datasets/paper.py": "data",
     "_fit/sources/dask.py": "dask",
     "_rows/dask": "dask",
-    "_core/arrays.py": "device",
-    "_rows/device.py": "device",
+    "_rows/libraries": "device",
 }
 # Libraries whose arrays a user may bring, and where they are known. Triton comes with PyTorch.
 BROUGHT = {"cupy", "cupyx", "jax", "torch", "triton"}
-KNOW_THEM = {"_core/arrays.py", "_rows/device.py", "_rows/fused.py"}
+KNOWS_THEM = "_rows/libraries/"
 
 
 def declared(requirements):
@@ -77,8 +77,40 @@ def test_every_import_is_declared():
         place = path.relative_to(ROOT / "src" / "gbmap").as_posix()
         extra = next((extra for start, extra in EXTRA_OF.items() if place.startswith(start)), None)
         for module, named in imported(path):
-            is_brought = module.partition(".")[0] in BROUGHT and place in KNOW_THEM
+            is_brought = module.partition(".")[0] in BROUGHT and place.startswith(KNOWS_THEM)
             assert is_brought or is_declared(module, [extra, named]), f"{place} imports {module}"
+
+
+ENGINE_ALONE = """
+import pkgutil, sys
+import numpy as np
+import gbmap._core
+for module in pkgutil.iter_modules(gbmap._core.__path__, "gbmap._core."):
+    __import__(module.name)
+known = {name.partition(".")[0] for name in sys.modules}
+assert not known & {"sklearn", "pandas", "dask", "torch", "jax", "cupy", "array_api_compat"}, known
+assert not [name for name in sys.modules if name.startswith("gbmap._rows")]
+
+from LIBRARY import asarray
+from gbmap._core.activation import Softplus
+from gbmap._core.arrays import to_numpy
+from gbmap._core.losses import LogLoss
+from gbmap._core.objective import Objective
+numbers = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+block = numbers[0].repeat(2)[:5], 1.0, numbers, np.sign(numbers[:, 0]), numbers[:, 1]
+sums = Objective(LogLoss(), Softplus(1.0), 0.0).block_sums
+there = sums(*(asarray(each) if isinstance(each, np.ndarray) else each for each in block))
+assert type(there) is type(asarray(numbers))
+np.testing.assert_allclose(to_numpy(there), sums(*block), rtol=1e-5)
+"""
+
+
+@pytest.mark.parametrize("library", ["jax.numpy", "torch"])
+def test_the_engine_alone_knows_numpy_and_scipy_and_finds_other_libraries_itself(library):
+    pytest.importorskip(library, exc_type=ImportError)
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", ENGINE_ALONE.replace("LIBRARY", library)], check=True
+    )
 
 
 def test_scikit_learn_is_private_in_one_place_only():

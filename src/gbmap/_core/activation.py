@@ -14,26 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._core.arrays import namespace, native
+from gbmap._core.arrays import library_of, namespace
 from gbmap._utils.typing import Array
 
 
 def softplus(z: Array, beta: Array | float) -> Array:
     """Return log(1 + exp(beta z)) / beta without overflow or loss of the tail."""
-    xp, t, own = namespace(z), beta * z, native(z, "softplus")
-    if own is not None:
-        return own(t) / beta  # type: ignore[no-any-return]
-    value: Array = (xp.maximum(t, 0.0) + xp.log1p(xp.exp(-xp.abs(t)))) / beta
+    t = beta * z
+    value: Array = library_of(t).softplus(t) / beta
     return value
 
 
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)), accurate in both tails."""
-    xp, own = namespace(t), native(t, "sigmoid")
-    if own is not None:
-        return own(t)  # type: ignore[no-any-return]
-    e = xp.exp(-xp.abs(t))
-    value: Array = xp.where(t >= 0, 1.0, e) / (1 + e)
+    value: Array = library_of(t).sigmoid(t)
     return value
 
 

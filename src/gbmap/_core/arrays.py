@@ -1,89 +1,144 @@
-"""Arrays of any library with the Python array API: NumPy's, and those that may live on a device."""
+"""Arrays of any library with the Python array API: NumPy's, and those that may live on a device.
+
+What the standard leaves open, or takes many calls for, is a method of `ArrayLibrary`. A library that needs
+more than the standard has a class of its own in the seam, which is found by the name of its package.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 
-JAX = ("jax", "jaxlib")
-_BY_COMPAT = ("cupy", "torch")  # whose functions array-api-compat brings to the array API
+if TYPE_CHECKING:
+    from gbmap._core.objective import Objective
+
+_LIBRARIES = "gbmap._rows.libraries"  # where those are that need more than the standard, by name
 # The most for which all of OpenBLAS's kernels treat a row alike wherever it lies (except those of float32 for
 # Sandy Bridge). Twice as many would save a tenth of the time of a prediction.
 _ROWS_AT_A_TIME = 8
 
 
+class ArrayLibrary:
+    """A library of arrays, by what the Python array API says of it."""
+
+    def namespace(self, array: Any) -> Any:
+        """Return the functions of the library, by their names in the array API."""
+        return array.__array_namespace__()
+
+    def softplus(self, t: Any) -> Any:
+        """Return log(1 + exp(t)) without overflow or loss of the tail."""
+        xp = self.namespace(t)
+        return xp.maximum(t, 0.0) + xp.log1p(xp.exp(-xp.abs(t)))
+
+    def sigmoid(self, t: Any) -> Any:
+        """Return 1 / (1 + exp(-t)), accurate in both tails."""
+        xp = self.namespace(t)
+        e = xp.exp(-xp.abs(t))
+        return xp.where(t >= 0, 1.0, e) / (1 + e)
+
+    def product(self, first: Any, second: Any) -> Any:
+        """Return a matrix product in the full precision of its type."""
+        return first @ second
+
+    def wide(self, array: Any) -> Any:
+        """Return float64, or float32 if the library has no other."""
+        return _widest(self.namespace(array))
+
+    def asarray_like(self, array: Array, other: Any, dtype: Any) -> Any:
+        """Return a NumPy array as one of this library, of a type, on the device of another."""
+        return self.namespace(other).asarray(array, dtype=dtype, device=other.device)
+
+    def to_numpy(self, array: Any) -> Array:
+        """Return an array as one of NumPy's."""
+        return np.from_dlpack(array)
+
+    def argument_like(self, array: Array, other: Any) -> Any:
+        """Return a NumPy array as `block_sums` takes it in the least time, beside another."""
+        return self.asarray_like(array, other, other.dtype)
+
+    def block_sums(self, objective: Objective) -> Callable[..., Any]:
+        """Return `Objective.block_sums`, or a program that does the same."""
+        return objective.block_sums
+
+    def fused_pass(self, array: Any) -> Any:
+        """Return a class whose instances pass over rows in few calls (see `_torch_cuda`), or None."""
+        return None
+
+
+class _NumPy(ArrayLibrary):
+    def namespace(self, array: Any) -> Any:
+        return np
+
+    def wide(self, array: Any) -> Any:
+        return np.float64
+
+    def asarray_like(self, array: Array, other: Any, dtype: Any) -> Any:
+        return array.astype(dtype, copy=False)
+
+    def to_numpy(self, array: Any) -> Array:
+        return np.asarray(array)
+
+
+_NUMPY = _NumPy()
+_of_type: dict[type, ArrayLibrary] = {np.ndarray: _NUMPY}
+
+
+def library_of(array: Any) -> ArrayLibrary:
+    """Return the library of an array; NumPy for numbers and sparse matrices too."""
+    found = _of_type.get(type(array))
+    if found is None:
+        found = _NUMPY if isinstance(array, np.ndarray | np.generic) else _library_of(array)
+        _of_type[type(array)] = found
+    return found
+
+
+def _library_of(array: Any) -> ArrayLibrary:
+    package = type(array).__module__.partition(".")[0]
+    own = _own_library(package)
+    if own is not None:
+        return own
+    return _standard_library(package) if hasattr(array, "__array_namespace__") else _NUMPY
+
+
+@cache
+def _own_library(package: str) -> ArrayLibrary | None:
+    name = f"{_LIBRARIES}.{package}"
+    if find_spec(name) is None:
+        return None
+    library: ArrayLibrary = import_module(name).Library()
+    return library
+
+
+@cache
+def _standard_library(package: str) -> ArrayLibrary:
+    return ArrayLibrary()
+
+
+@cache
+def _widest(xp: Any) -> Any:
+    return xp.__array_namespace_info__().dtypes(kind="real floating").get("float64", xp.float32)
+
+
 def is_foreign(array: Any) -> bool:
     """Return whether this is an array of another library than NumPy: CuPy, JAX, PyTorch and the like."""
-    if isinstance(array, np.ndarray | np.generic):
-        return False
-    return hasattr(array, "__array_namespace__") or library_of(array) in _BY_COMPAT
+    return library_of(array) is not _NUMPY
 
 
 def namespace(array: Any) -> Any:
     """Return the functions of an array's library, by their names in the array API."""
-    if not is_foreign(array):
-        return np
-    if library_of(array) not in _BY_COMPAT:
-        return array.__array_namespace__()
-    return require("array_api_compat", "device").array_namespace(array)
-
-
-def library_of(array: Any) -> str:
-    """Return the name of the package that an array comes from."""
-    return type(array).__module__.partition(".")[0]
-
-
-def native(array: Any, name: str) -> Any:
-    """Return a library's own function of that name, or None: one call to a device instead of many."""
-    library = library_of(array)
-    if library == "torch":
-        from torch.nn import functional
-
-        # By default softplus is linear from 20 on, which is too early for float64.
-        return partial(functional.softplus, threshold=50.0) if name == "softplus" else functional.sigmoid
-    if library in JAX:
-        import jax
-
-        return getattr(jax.nn, name)
-    if library == "cupy":
-        import cupy
-        from cupyx.scipy.special import expit
-
-        return partial(cupy.logaddexp, 0.0) if name == "softplus" else expit
-    return None
+    return library_of(array).namespace(array)
 
 
 def product(first: Any, second: Any) -> Any:
-    """Return a matrix product in the full precision of its type.
-
-    JAX does not take it by itself, and PyTorch not where the user has chosen less.
-    """
-    if library_of(first) in JAX:
-        return namespace(first).matmul(first, second, precision="highest")
-    if library_of(first) == "torch":
-        with full_precision():
-            return first @ second
-    return first @ second
-
-
-@contextmanager
-def full_precision() -> Iterator[None]:
-    """Let PyTorch multiply matrices of float32 in float32, whatever the user has chosen."""
-    import torch
-
-    chosen = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(chosen)
+    """Return a matrix product in the full precision of its type."""
+    return library_of(first).product(first, second)
 
 
 def product_by_rows(rows: Any, matrix: Any) -> Any:
@@ -110,22 +165,12 @@ def product_by_rows(rows: Any, matrix: Any) -> Any:
 
 def asarray_like(array: Array, other: Any, dtype: Any = None) -> Any:
     """Return a NumPy array as one of another's library, on its device, and of its type unless told."""
-    if not is_foreign(other):
-        return array.astype(other.dtype if dtype is None else dtype, copy=False)
-    array = np.require(array, requirements=["C", "W"])  # PyTorch takes no other
-    dtype = other.dtype if dtype is None else dtype
-    return namespace(other).asarray(array, dtype=dtype, device=other.device)
+    return library_of(other).asarray_like(array, other, other.dtype if dtype is None else dtype)
 
 
 def wide(array: Any) -> Any:
     """Return float64 of an array's library, or float32 if it has no other, as JAX by default."""
-    if not is_foreign(array):
-        return np.float64
-    if library_of(array) in JAX:
-        import jax
-
-        return jax.numpy.result_type(float)
-    return _wide(namespace(array))
+    return library_of(array).wide(array)
 
 
 def in_wide(array: Any) -> Any:
@@ -133,17 +178,6 @@ def in_wide(array: Any) -> Any:
     return array if array.dtype == wide(array) else namespace(array).astype(array, wide(array))
 
 
-@lru_cache
-def _wide(xp: Any) -> Any:
-    return xp.__array_namespace_info__().dtypes(kind="real floating").get("float64", xp.float32)
-
-
 def to_numpy(array: Any) -> Array:
     """Return an array of any library as one of NumPy's."""
-    if not is_foreign(array):
-        return np.asarray(array)
-    if hasattr(array, "get"):  # CuPy's way off the device
-        return np.asarray(array.get())
-    if hasattr(array, "detach"):  # PyTorch's
-        return np.asarray(array.numpy(force=True))
-    return np.asarray(array) if library_of(array) in JAX else np.from_dlpack(array)
+    return library_of(array).to_numpy(array)

@@ -7,13 +7,12 @@ for any other rows; it lies in memory where a pass over it takes less time there
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gbmap._core.activation import Activation
-from gbmap._core.arrays import JAX, asarray_like, library_of, namespace, product, to_numpy, wide
+from gbmap._core.arrays import asarray_like, library_of, namespace, product, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
@@ -36,20 +35,8 @@ _VECTORS = 8  # of a number for each row, which a pass makes
 _FEW_NUMBERS = 1 << 20  # in a sample that is worth bringing to memory
 _MANY_NUMBERS = 1 << 24  # in one over which a pass takes longer than to bring solves in step
 _STRIPES = 4096  # that the sums of columns are made of
-_DLPACK_CUDA = 2  # the number of CUDA devices in DLPack
 # To choose more than one row in so many takes NumPy a pass over all of them, unless rows may repeat.
 _SPARSE_CHOICE, _MANY_ROWS = 50, 1_000_000
-
-
-def _fused(X: Any) -> Any:
-    """Return the module of the fused pass if it can be used for such arrays, else None."""
-    if not getattr(X, "is_cuda", False):
-        return None
-    try:
-        from gbmap._rows import fused
-    except ImportError:
-        return None
-    return fused
 
 
 def lent(X: Any, targets: Any, objective: Objective) -> tuple[Any, Any]:
@@ -57,32 +44,19 @@ def lent(X: Any, targets: Any, objective: Objective) -> tuple[Any, Any]:
 
     That pass is PyTorch's; arrays of CuPy and JAX on a CUDA device can be read by it where they are.
     """
-    if library_of(X) == "torch":
-        return X, targets
     try:
-        import array_api_compat  # noqa: F401  # tensors need it, arrays of JAX do not
-        import torch
-        from torch.utils.dlpack import from_dlpack
+        from gbmap._rows.libraries.torch import as_tensors
 
-        # An array in several parts, as JAX may have it, says that it cannot be lent.
-        is_on_cuda = X.__dlpack_device__()[0] == targets.__dlpack_device__()[0] == _DLPACK_CUDA
-        if not (is_on_cuda and torch.cuda.is_available()):
-            return X, targets
-        tensor = from_dlpack(X)
-        fused = _fused(tensor)
-        if fused is None or not fused.applies(objective, tensor):
-            return X, targets
-        return tensor, from_dlpack(targets).to(tensor.device)
+        tensors = as_tensors(X, targets)
     except (BufferError, ImportError):
         return X, targets
+    return tensors if tensors is not None and _fused_pass(objective, tensors[0]) else (X, targets)
 
 
-@lru_cache
-def _compiled_by_jax(loss: type[Loss], settings: tuple[tuple[str, Any], ...], activation: Activation) -> Any:
-    """Return a program that later fits use again, whatever their ridge, which it knows nothing of."""
-    import jax
-
-    return jax.jit(Objective(loss(**dict(settings)), activation, ridge=0.0).block_sums)
+def _fused_pass(objective: Objective, X: Any) -> Any:
+    """Return the class of passes in few calls for such arrays and this problem, or None."""
+    fused = library_of(X).fused_pass(X)
+    return fused if fused is not None and fused.covers(objective, X) else None
 
 
 class DeviceRows:
@@ -100,7 +74,7 @@ class DeviceRows:
 
     def __init__(self, X: Any, y: list[Any], F: list[Any], weight: Any, units: Units, team: ThreadTeam):
         self.X, self.y, self.F, self.weight, self.units, self.team = X, y, F, weight, units, team
-        self._xp = namespace(X)
+        self._library, self._xp = library_of(X), namespace(X)
         self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
         self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
         self._program_of: tuple[Objective, Any] | None = None
@@ -137,8 +111,7 @@ class DeviceRows:
         return self._fused_for(objective) is not None and self.n_rows * self.n_columns >= _MANY_NUMBERS
 
     def _fused_for(self, objective: Objective) -> Any:
-        fused = _fused(self.X) if self._center is None else None
-        return fused if fused is not None and fused.applies(objective, self.X) else None
+        return _fused_pass(objective, self.X) if self._center is None else None
 
     def value_and_gradient(
         self, objective: Objective, output: int, thetas: Array, signs: Array
@@ -157,31 +130,18 @@ class DeviceRows:
         key = output, len(thetas)
         if key not in self._passes:
             columns = self.y[output], self.F[output], self.weight
-            self._passes[key] = fused.Pass(objective, self.X, *columns, len(thetas))
+            self._passes[key] = fused(objective, self.X, *columns, len(thetas))
         sums: Array = self._passes[key](thetas, signs, self.F[output])
         return sums
 
     def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
-        # JAX takes an array from memory in less time than it brings one beside X.
-        there = theta.astype(self.X.dtype) if library_of(self.X) in JAX else asarray_like(theta, self.X)
-        block_sums = self._program(objective)
+        there, block_sums = self._library.argument_like(theta, self.X), self._program(objective)
         parts = [block_sums(there, float(sign), *chunk) for chunk in self._chunks(output)]
         return to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
 
     def _program(self, objective: Objective) -> Any:
-        """Return `objective.block_sums`, of which JAX makes one program.
-
-        A loss of one's own may hold anything, and change from fit to fit: its program is that of these rows.
-        """
-        if library_of(self.X) not in JAX:
-            return objective.block_sums
-        loss = objective.loss
-        if type(loss).__module__ == Loss.__module__:
-            return _compiled_by_jax(type(loss), tuple(sorted(vars(loss).items())), objective.activation)
         if self._program_of is None or self._program_of[0] is not objective:
-            import jax
-
-            self._program_of = objective, jax.jit(lambda *args: objective.block_sums(*args))
+            self._program_of = objective, self._library.block_sums(objective)
         return self._program_of[1]
 
     def joint_value_and_gradient(
@@ -279,7 +239,7 @@ class DeviceRows:
         X, weight = self._take(self.X, indices), self._take(self.weight, indices)
         y, F = ([self._take(part, indices) for part in each] for each in (self.y, self.F))
         some = DeviceRows(X, y, F, weight, self.units, self.team)
-        slow_to_call = _fused(X) is None and size * self.n_columns <= _FEW_NUMBERS
+        slow_to_call = self._library.fused_pass(X) is None and size * self.n_columns <= _FEW_NUMBERS
         sample = some.in_memory(rng) if slow_to_call else some
         sample.complete = len(chosen) == n_eligible
         self._samples.append((indices, sample))

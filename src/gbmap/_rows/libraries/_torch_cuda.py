@@ -14,20 +14,14 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 from gbmap._core.activation import Softplus
-from gbmap._core.arrays import full_precision
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
+from gbmap._rows.libraries.torch import full_precision
 
 _ROWS = 1024  # of a program at a time
 _PROGRAMS_PER_PROCESSOR = 16
 _CALLS_BEFORE_RECORDING = 2  # recording takes the time of about as many calls
 _LOSSES = {LogLoss: 0, SquaredError: 1}
-
-
-def applies(objective: Objective, X: Any) -> bool:
-    """Return whether the kernel covers this problem."""
-    covered = type(objective.loss) in _LOSSES and isinstance(objective.activation, Softplus)
-    return covered and X.is_cuda and X.dtype == torch.float32
 
 
 class Pass:
@@ -53,6 +47,12 @@ class Pass:
         self._n_calls = 0
         self._graph: Any = None
         self._recorded: Any = None  # what the graph writes to
+
+    @staticmethod
+    def covers(objective: Objective, X: Any) -> bool:
+        """Return whether the kernel is for this problem."""
+        covered = type(objective.loss) in _LOSSES and isinstance(objective.activation, Softplus)
+        return covered and X.is_cuda and X.dtype == torch.float32
 
     def __call__(self, thetas: Any, signs: Any, F: Any) -> Any:
         """Return `Objective.block_sums` of folded learners (a, v, d), in memory."""
