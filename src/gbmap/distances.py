@@ -57,7 +57,7 @@ def embedding_distances(model: Any, X: Any, Y: Any = None, *, output: Any = None
     >>> bool((abs(model.predict(X[:3])[:, None] - model.predict(X)) <= distances + 1e-9).all())
     True
     """
-    fitted, learners = _subject_and_learners(model, output)
+    fitted, learners = _model_and_learners(model, output)
     phi = fitted.map(learners.embed, fitted.read(X), len(learners))
     other = phi if Y is None else fitted.map(learners.embed, fitted.read(Y), len(learners))
     return _manhattan(phi, other, fitted.model.n_jobs)
@@ -112,7 +112,7 @@ def path_distances(
     """
     if not (isinstance(tol, Real) and tol >= _TOL_MIN):
         raise ValueError(f"tol must be a number of at least {_TOL_MIN:g}, got {tol!r}.")
-    fitted, learners = _subject_and_learners(model, output)
+    fitted, learners = _model_and_learners(model, output)
     rows, n_jobs = fitted.read(X), fitted.model.n_jobs
     others = rows if Y is None else fitted.read(Y)
     phi, other_phi = (fitted.map(learners.embed, each, len(learners)) for each in (rows, others))
@@ -181,7 +181,7 @@ def _sums(learners: Ensemble, phi: Array) -> Array:
     return np.column_stack([phi[:, learners.outputs == output].sum(axis=1) for output in outputs])
 
 
-def _subject_and_learners(model: Any, output: Any) -> tuple[FittedModel, Ensemble]:
+def _model_and_learners(model: Any, output: Any) -> tuple[FittedModel, Ensemble]:
     """Return the model asked about, and the learners of one output or of all."""
     fitted = FittedModel.of(model)
     if output is None:

@@ -312,18 +312,19 @@ def _check_detector(detector: DriftDetector) -> None:
     _check_parameters(detector)
     if hasattr(detector, "_drifter"):
         need(isinstance(detector._drifter, Drifter), "a detector without reference rows")
-        need(detector.estimator_ is detector._drifter.watched.model, "a detector of another model")
+        need(detector.estimator_ is detector._drifter.monitored.model, "a detector of another model")
         need(isinstance(detector._calibration, Calibration | None), "a calibration that is none")
         need(type(detector.calibration_size_) is int, "a calibration without a size")
         need(type(detector.n_features_in_) is int, "a detector of no features")
 
 
 def _check_drifter(drifter: Drifter) -> None:
-    watched, neighbours = drifter.watched, drifter.neighbours
+    monitored, neighbours = drifter.monitored, drifter.neighbours
     need(
-        isinstance(watched, MonitoredModel) and isinstance(neighbours, Neighbours), "a drifter of other parts"
+        isinstance(monitored, MonitoredModel) and isinstance(neighbours, Neighbours),
+        "a drifter of other parts",
     )
-    ensemble, n_rows = watched.fitted.ensemble, len(neighbours.phi)
+    ensemble, n_rows = monitored.fitted.ensemble, len(neighbours.phi)
     width = ensemble.weights.shape[1]
     need(
         _is_array(drifter.inputs, (n_rows, width))
@@ -345,9 +346,9 @@ def _check_neighbours(neighbours: Neighbours) -> None:
     need(type(rounding) is float and 0 <= rounding < np.inf, f"a rounding of {shown(rounding)}")
 
 
-def _check_watched(watched: MonitoredModel) -> None:
-    need(isinstance(watched.fitted, FittedModel), "a model to watch without its GBMAP")
-    need(is_gbmap(watched.model), "a model to watch that is no GBMAP")
+def _check_monitored(monitored: MonitoredModel) -> None:
+    need(isinstance(monitored.fitted, FittedModel), "a model to monitor without its GBMAP")
+    need(is_gbmap(monitored.model), "a model to monitor that is no GBMAP")
 
 
 def _check_subject(fitted: FittedModel) -> None:
@@ -426,7 +427,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     Neighbours: _check_neighbours,
     DriftDetector: _check_detector,
     Drifter: _check_drifter,
-    MonitoredModel: _check_watched,
+    MonitoredModel: _check_monitored,
     FittedModel: _check_subject,
     Calibration: _check_calibration,
     TableModel: _check_table_model,
@@ -456,7 +457,7 @@ _REGISTRY = Registry(
     way_out=_way_out,
     left_out=frozenset(_CALLBACKS),
     added=_ADDED,
-    renamed={"drift.Watched": {"subject": "fitted"}},
+    renamed={"drift.Drifter": {"watched": "monitored"}, "drift.Watched": {"subject": "fitted"}},
     admit=_admit,
     listed=_LISTED,
 )

@@ -392,7 +392,7 @@ def test_through_a_pipeline_the_answer_is_in_the_columns_and_words_of_the_user()
 
 def test_a_foreign_model_shifts_by_its_own_predictions_and_the_rest_is_told():
     found, X, new, _ = KINDS["foreign"]
-    assessment, surrogate = found.assess(new), found._drifter.watched.fitted.model
+    assessment, surrogate = found.assess(new), found._drifter.monitored.fitted.model
     of_surrogate = surrogate.predict(new).mean() - surrogate.predict(X).mean()
     assert_allclose(assessment.remainder, assessment.shift - of_surrogate, atol=1e-12)
     assert abs(assessment.remainder) < abs(assessment.shift)

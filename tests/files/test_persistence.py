@@ -373,7 +373,7 @@ def test_a_calibrated_detector_comes_back(tmp_path, estimator, rows, targets):
     assert loaded.calibration_size_ == detector.calibration_size_ > 0
     assert_same_bits(loaded.estimate_loss(rows).mean, detector.estimate_loss(rows).mean)
     assert_same_bits(loaded.explain(rows).values, detector.explain(rows).values)
-    assert loaded._drifter.watched.fitted.model is gbmap_inside(loaded.estimator_)
+    assert loaded._drifter.monitored.fitted.model is gbmap_inside(loaded.estimator_)
 
 
 def gbmap_inside(model):

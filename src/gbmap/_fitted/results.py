@@ -15,6 +15,11 @@ def squeeze(of_outputs: Array) -> Array:
     return of_outputs[..., 0] if of_outputs.shape[-1] == 1 else of_outputs
 
 
+def of_one(of_outputs: Array) -> Any:
+    """Return numbers of K outputs, as a float if there is one."""
+    return float(of_outputs[0]) if len(of_outputs) == 1 else of_outputs
+
+
 def rows_frame(
     values: Array, feature_names: Array, output_names: Array | None, last: dict[str, Array]
 ) -> Any:

@@ -32,7 +32,7 @@ class Drifter:
 
     Attributes
     ----------
-    watched : MonitoredModel
+    monitored : MonitoredModel
     inputs : array or CSR matrix of shape (n, q)
         The reference rows as inputs of the GBMAP.
     scores : array of shape (n, K)
@@ -42,7 +42,7 @@ class Drifter:
         The first reference rows as given, of a foreign model only.
     """
 
-    watched: MonitoredModel
+    monitored: MonitoredModel
     inputs: Any
     scores: Array
     neighbours: Neighbours
@@ -50,28 +50,28 @@ class Drifter:
 
     @classmethod
     def of(
-        cls, watched: MonitoredModel, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
+        cls, monitored: MonitoredModel, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
     ) -> Drifter:
         """Return the drifter with reference rows X, y."""
-        inputs = _own(watched.fitted.read(X), X)
-        phi = watched.embed(inputs)
-        scores = watched.score(X, phi)
+        inputs = _own(monitored.fitted.read(X), X)
+        phi = monitored.embed(inputs)
+        scores = monitored.score(X, phi)
         if len(scores) < n_neighbors:
             raise ValueError(
                 f"n_neighbors={n_neighbors} must be at most the number of reference rows, got "
                 f"n_samples={len(scores)}; fit more rows, or lower n_neighbors."
             )
-        values = watched.values(X, y, scores)
-        rounding = watched.rounding(inputs, scores)
+        values = monitored.values(X, y, scores)
+        rounding = monitored.rounding(inputs, scores)
         neighbours = Neighbours(phi, values, n_neighbors, algorithm, n_jobs, rounding)
-        probe = None if watched.foreign is None else deepcopy(safe_indexing(X, slice(0, _PROBED_ROWS)))
-        return cls(watched, inputs, scores, neighbours, probe)
+        probe = None if monitored.foreign is None else deepcopy(safe_indexing(X, slice(0, _PROBED_ROWS)))
+        return cls(monitored, inputs, scores, neighbours, probe)
 
     def check_model(self) -> None:
         """Refuse a model that has been fitted again, by its scores of the first reference rows."""
-        before, ensemble = self.scores[:_PROBED_ROWS], self.watched.fitted.ensemble
+        before, ensemble = self.scores[:_PROBED_ROWS], self.monitored.fitted.ensemble
         if ensemble.weights.shape == (self.neighbours.phi.shape[1], self.inputs.shape[1]):
-            now = self.watched.score(self.probe, self.watched.embed(self.inputs[:_PROBED_ROWS]))
+            now = self.monitored.score(self.probe, self.monitored.embed(self.inputs[:_PROBED_ROWS]))
             most = self.neighbours.rounding + _SAME * self.scores.std()
             if now.shape == before.shape and (np.abs(now - before) <= most).all():
                 return
@@ -85,18 +85,18 @@ class Drifter:
         return Measures.join([self._measure(rows) for rows in chunks(X)])
 
     def _measure(self, X: Any) -> Measures:
-        phi = self.watched.embed(self.watched.fitted.read(X))
+        phi = self.monitored.embed(self.monitored.fitted.read(X))
         shares, distances = self.neighbours.find(phi)
-        difference = self.watched.score(X, phi) - self.neighbours.mean(shares)
+        difference = self.monitored.score(X, phi) - self.neighbours.mean(shares)
         return Measures(np.abs(difference).sum(axis=1), distances)
 
     def calibrate(self, X: Any, y: Array) -> tuple[Measures, Array]:
         """Return the measures and losses of held-out rows."""
-        return self.measure(X), self.watched.losses(X, y, "y_cal")
+        return self.measure(X), self.monitored.losses(X, y, "y_cal")
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of rows, chunk by chunk."""
-        watched, fitted = self.watched, self.watched.fitted
+        monitored, fitted = self.monitored, self.monitored.fitted
         n, p, K = num_samples(X), len(fitted.feature_names), fitted.ensemble.n_outputs
         values, (extrapolation, misfit, remainder) = np.empty((n, p, K)), np.empty((3, n, K))
         numbers_a_row = max(len(fitted.columns.source) * K, len(fitted.ensemble))
@@ -111,19 +111,19 @@ class Drifter:
             remainder=squeeze(remainder),
             differences=squeeze(extrapolation + misfit),
             feature_names=fitted.feature_names,
-            output_names=watched.output_names,
+            output_names=monitored.output_names,
         )
 
     def _explain(self, X: Any) -> tuple[Array, Array, Array, Array | float]:
         """Return values, extrapolation, misfit and remainder of some rows."""
-        fitted, neighbours = self.watched.fitted, self.neighbours
+        fitted, neighbours = self.monitored.fitted, self.neighbours
         inputs = fitted.read(X)
-        phi = self.watched.embed(inputs)
+        phi = self.monitored.embed(inputs)
         shares, _ = neighbours.find(phi)
         near = shares @ self._place_scores
-        extrapolation = self.watched.score(X, phi) - near
+        extrapolation = self.monitored.score(X, phi) - near
         gradients = self._gradients(dense(inputs), shares)
-        remainder = 0.0 if self.watched.foreign is None else extrapolation - gradients.sum(axis=1)
+        remainder = 0.0 if self.monitored.foreign is None else extrapolation - gradients.sum(axis=1)
         return fitted.columns.collect(gradients), extrapolation, near - neighbours.mean(shares), remainder
 
     @cached_property
@@ -135,7 +135,7 @@ class Drifter:
 
         A place counts by the first reference row there.
         """
-        ensemble, first = self.watched.fitted.ensemble, self.neighbours.places.first
+        ensemble, first = self.monitored.fitted.ensemble, self.neighbours.places.first
         total, counts = np.zeros((*inputs.shape, ensemble.n_outputs)), np.diff(shares.indptr)
         for nth in range(counts.max()):
             rows = np.flatnonzero(counts > nth)

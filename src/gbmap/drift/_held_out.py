@@ -20,10 +20,10 @@ def check_held_out(drifter: Drifter, y: Array, X_cal: Any, y_cal: Array) -> None
     Rows may repeat, as in discrete tables. Then one in so many reference rows has a double among the others,
     and as many calibration rows have one there if they were held out at random.
     """
-    watched, neighbours = drifter.watched, drifter.neighbours
-    phi = neighbours.phi, watched.embed(watched.fitted.read(X_cal))
-    labels = watched.targets(y, "y"), watched.targets(y_cal, "y_cal")
-    scores = watched.fitted.ensemble.sum_outputs(np.vstack(phi))
+    monitored, neighbours = drifter.monitored, drifter.neighbours
+    phi = neighbours.phi, monitored.embed(monitored.fitted.read(X_cal))
+    labels = monitored.targets(y, "y"), monitored.targets(y_cal, "y_cal")
+    scores = monitored.fitted.ensemble.sum_outputs(np.vstack(phi))
     unit = neighbours.rounding or 1.0
     _, kind = np.unique(np.hstack([np.rint(scores / unit), np.vstack(labels)]), axis=0, return_inverse=True)
     kind = kind.reshape(-1)  # a column in NumPy 2.0.0

@@ -1,4 +1,4 @@
-"""The model that is watched for drift: its score, its embedding and its loss, whatever kind it is."""
+"""The model that is monitored for drift: its score, its embedding and its loss, whatever kind it is."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ class MonitoredModel:
         return float(r2_score(score, self.fitted.full_score(X), multioutput="variance_weighted"))
 
 
-def watch(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> MonitoredModel:
-    """Return the model to watch: fitted, if it is not yet, and with an embedding, if it has none."""
+def monitor(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> MonitoredModel:
+    """Return the model to monitor: fitted, if it is not yet, and with an embedding, if it has none."""
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         estimator = estimator.estimator

@@ -43,12 +43,12 @@ class Side:
     @classmethod
     def of_batch(cls, drifter: Drifter, X: Any) -> Side:
         """Return the side of new rows, read chunk by chunk."""
-        watched = drifter.watched
+        monitored = drifter.monitored
 
         def read(rows: Any) -> tuple[Any, Array, Array]:
-            inputs = watched.fitted.read(rows)
-            phi = watched.embed(inputs)
-            return inputs, phi, watched.score(rows, phi)
+            inputs = monitored.fitted.read(rows)
+            phi = monitored.embed(inputs)
+            return inputs, phi, monitored.score(rows, phi)
 
         return cls._of(drifter, num_samples(X), map(read, chunks(X)))
 
@@ -60,7 +60,7 @@ class Side:
 
     @classmethod
     def _of(cls, drifter: Drifter, n: int, parts: Iterable[tuple[Any, Array, Array]]) -> Side:
-        fitted, center = drifter.watched.fitted, _mean_row(drifter.inputs)
+        fitted, center = drifter.monitored.fitted, _mean_row(drifter.inputs)
         ensemble, n_outputs = fitted.ensemble, fitted.ensemble.n_outputs
         scores, phi, patterns, shares = [], [], [], np.zeros_like(ensemble.weights.T)
         for (inputs, of_rows, score), is_kept in zip(

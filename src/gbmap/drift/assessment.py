@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
-from gbmap._fitted.results import one_row, squeeze
+from gbmap._fitted.results import of_one, one_row, squeeze
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell, counted, largest_first, percent
@@ -21,7 +21,6 @@ from gbmap.drift._drifter import Drifter, chunks
 from gbmap.drift._groups import Groups
 from gbmap.drift._sides import Side
 from gbmap.drift.loss_estimate import LossModel
-from gbmap.inspection._lift import of_one
 
 _PARTS = ("summary", "features", "coordinates", "regions")
 _OF_ONE = {  # names of columns whose attribute is a plural
@@ -351,13 +350,13 @@ def assess_rows(
 ) -> DriftAssessment:
     """Assess a batch of rows of the user's; see `DriftDetector.assess`."""
     _check_levels(delta, confidence)
-    watched, fitted = drifter.watched, drifter.watched.fitted
+    monitored, fitted = drifter.monitored, drifter.monitored.fitted
     feature_names = fitted.feature_names  # followed back before anything else is computed
     measures = drifter.measure(X)
     indicators = measures.indicators(distance_weight)
     losses = None
     if y is not None:
-        losses = np.concatenate([watched.losses(*rows) for rows in zip(chunks(X), chunks(y))])
+        losses = np.concatenate([monitored.losses(*rows) for rows in zip(chunks(X), chunks(y))])
     batch, reference = Side.of_batch(drifter, X), Side.of_reference(drifter)
     rows = standard_rows(fitted, drifter.inputs)
     words = [HalfSpace.of(fitted, j, rows) for j in range(len(fitted.ensemble))]
@@ -371,7 +370,7 @@ def assess_rows(
         **_expected_loss(drifter, calibration, measures, confidence),
         mean_loss=None if losses is None else float(losses.mean()),
         feature_names=feature_names,
-        output_names=watched.output_names,
+        output_names=monitored.output_names,
     )
 
 
@@ -419,10 +418,10 @@ def _p_values(size: Array, error: Array, delta: Array) -> Array:
 
 def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[HalfSpace]) -> dict[str, Any]:
     """Return how the shift splits, by feature and by coordinate, and how far distributions have moved."""
-    fitted, shares = drifter.watched.fitted, batch.shares - reference.shares
+    fitted, shares = drifter.monitored.fitted, batch.shares - reference.shares
     of_inputs, distances = fitted.ensemble.sum_outputs(shares), _distances(batch.phi, reference.phi)
     remainder = np.zeros(fitted.ensemble.n_outputs)
-    if drifter.watched.foreign is not None:
+    if drifter.monitored.foreign is not None:
         remainder = batch.mean - reference.mean - of_inputs.sum(axis=0)
     return {
         "distance": of_one(_distances(batch.scores, reference.scores)),
@@ -430,7 +429,7 @@ def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[H
         "contributions": squeeze(fitted.columns.collect(of_inputs[None])[0]),
         "remainder": of_one(remainder),
         "coordinates": CoordinateShifts(
-            names=drifter.watched.coordinate_names,
+            names=drifter.monitored.coordinate_names,
             shifts=shares.sum(axis=0),
             distances=distances,
             half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
@@ -449,9 +448,9 @@ def _expected_loss(
 ) -> dict[str, Any]:
     if calibration is None:
         return {"expected_loss": None, "expected_loss_interval": None, "calibration_loss": None}
-    expected = LossModel.of(calibration, drifter.watched.loss_of_error, drifter.neighbours.rounding).estimate(
-        measures, confidence
-    )
+    expected = LossModel.of(
+        calibration, drifter.monitored.loss_of_error, drifter.neighbours.rounding
+    ).estimate(measures, confidence)
     return {
         "expected_loss": expected.mean,
         "expected_loss_interval": (expected.mean_lower, expected.mean_upper),
@@ -468,7 +467,7 @@ def _regions(
     losses: Array | None,
 ) -> dict[str, Any]:
     """Return the table of regions of all outputs, and the share of rows in none of them."""
-    n_outputs, names = batch.scores.shape[1], drifter.watched.coordinate_names
+    n_outputs, names = batch.scores.shape[1], drifter.monitored.coordinate_names
     groups = [Groups.of(*patterns) for patterns in zip(batch.patterns, reference.patterns)]
     tables = [
         group.table(words[k::n_outputs], names[k::n_outputs], drifter.inputs)

@@ -25,7 +25,7 @@ from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._held_out import check_held_out
-from gbmap.drift._monitored import is_fitted, watch
+from gbmap.drift._monitored import is_fitted, monitor
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate, LossModel
@@ -43,7 +43,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator or None, default=None
-        The model to watch. A GBMAP, or a pipeline that ends in one, fitted or not; any other
+        The model to monitor. A GBMAP, or a pipeline that ends in one, fitted or not; any other
         classifier or regressor, for which a GBMAP is fitted to the model's own predictions to
         say which rows are near. None is a GBMAP with default settings: a classifier if y holds text,
         truth values or at most 20 whole numbers, else a regressor. A fitted one is used as it is;
@@ -174,7 +174,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         y = _read_y(y, X, "y")
         self._seed = _seed(self.random_state) % 2**32
         self._drifter = self._make_drifter(X, y)
-        self.estimator_ = self._drifter.watched.model
+        self.estimator_ = self._drifter.monitored.model
         self._calibration = None
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         self.__dict__.pop("offset_", None)
@@ -187,14 +187,14 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         elif not was_fitted:
             self._calibration = self._cross_fit(X, y)
         self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
-        self.faithfulness_ = self._drifter.watched.faithfulness(X if X_cal is None else X_cal)
+        self.faithfulness_ = self._drifter.monitored.faithfulness(X if X_cal is None else X_cal)
         if self._calibration is not None:
             self.set_threshold(false_alarm_rate=self.false_alarm_rate)
         return self
 
     def _make_drifter(self, X: Any, y: Array) -> Drifter:
-        watched = watch(self.estimator, X, y, self.surrogate, self._seed)
-        return Drifter.of(watched, X, y, self.n_neighbors, self.algorithm, self.n_jobs)
+        monitored = monitor(self.estimator, X, y, self.surrogate, self._seed)
+        return Drifter.of(monitored, X, y, self.n_neighbors, self.algorithm, self.n_jobs)
 
     def _cross_fit(self, X: Any, y: Array) -> Calibration | None:
         """Return the indicators and losses of each fold for the model and reference rows of the others."""
@@ -212,7 +212,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
     def _folds(self, y: Array) -> Any:
         """Return how to cut the rows, or None if they are too few to leave neighbours in every fold."""
-        is_classes = self._drifter.watched.classes is not None
+        is_classes = self._drifter.monitored.classes is not None
         smallest = int(np.unique(y, return_counts=True)[1].min()) if is_classes else len(y)
         n_folds = min(self.cv, smallest)
         if n_folds < 2 or len(y) - -(-len(y) // n_folds) < self.n_neighbors:
@@ -414,7 +414,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
         drifter = self._drifter
-        model = LossModel.of(calibration, drifter.watched.loss_of_error, drifter.neighbours.rounding)
+        model = LossModel.of(calibration, drifter.monitored.loss_of_error, drifter.neighbours.rounding)
         return model.estimate(self._measure(X), confidence)
 
     def explain(self, X: Any) -> DriftExplanation:

@@ -4,7 +4,6 @@ All of it concerns h = f - f_0, what the GBMAP adds to its initial model; withou
 the prediction itself (for classes, the log-odds).
 """
 
-from gbmap.inspection._lift import Lift
 from gbmap.inspection.attribution import Attribution, attributions
 from gbmap.inspection.bounds import CoefficientBounds, Monotonicity, coefficient_bounds, is_monotone
 from gbmap.inspection.counterfactual import Counterfactual, nearest_counterfactual
@@ -13,6 +12,7 @@ from gbmap.inspection.explanation import Explanation, explain
 from gbmap.inspection.interaction import Interactions, interactions
 from gbmap.inspection.intervals import PredictionInterval, prediction_interval_missing
 from gbmap.inspection.learners import LearnerCards, learner_cards
+from gbmap.inspection.lift import Lift
 from gbmap.inspection.region import Regions, regions
 from gbmap.inspection.subspace import ActiveSubspace, active_subspace
 

@@ -11,13 +11,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import IntervalDisplay
+from gbmap._fitted.column_values import column_weights, example, states
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
 from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, largest_first
 from gbmap._utils.typing import Array
-from gbmap.inspection._inputs import column_weights, example, states
 
 _MARGIN = 1e-3  # how clearly a ray must leave each learner's hyperplane, its weights adding up to one
 _NODES = 100  # of the search tree for a ray: a second or two with a hundred learners

@@ -14,8 +14,8 @@ from gbmap._fitted.model import FittedModel
 from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown
 from gbmap._utils.typing import Array
-from gbmap.inspection._moves import Limits, Question, Row, Space, is_finite
-from gbmap.inspection._nearest import Answer, Problem, Search
+from gbmap.inspection._allowed_moves import Limits, Question, Row, Space, is_finite
+from gbmap.inspection._smallest_move import Answer, MoveProblem, Search
 
 _SHRINKING_STEPS, _SHRINKING_SHARES = 6, 33
 
@@ -226,7 +226,7 @@ def nearest_counterfactual(
     return _changed(space, replace(answer, move=move))
 
 
-def _shrink(space: Space, problem: Problem, move: Array) -> Array | None:
+def _shrink(space: Space, problem: MoveProblem, move: Array) -> Array | None:
     """Return the first point that passes on the way to a move, or None if even the move does not.
 
     Categories, whole numbers and features at their bounds are where they lead to from the start. This is

@@ -13,15 +13,21 @@ from sklearn.pipeline import make_pipeline
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, together
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import one_row, squeeze
+from gbmap._fitted.results import of_one, one_row, squeeze
 from gbmap._fitted.words import half_space, standard_rows
 from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell, counted, percent
 from gbmap._utils.typing import Array, IntArray
 from gbmap.estimators import GBMAPRegressor
 from gbmap.estimators.base import coordinate_names
-from gbmap.inspection._compared import output_names, predictions, refuse_arrays, shared_classes, subtract
-from gbmap.inspection._lift import Lift, lifted_predictions, measure_lift, of_one, r2
+from gbmap.inspection._model_predictions import (
+    output_names,
+    predictions,
+    refuse_arrays,
+    shared_classes,
+    subtract,
+)
+from gbmap.inspection.lift import Lift, lifted_predictions, measure_lift, r2
 
 _HELD_OUT = 0.25  # the share of rows for the second measure of faithfulness
 _FEWEST_ROWS = 40  # below, the rows held out would be too few to tell
@@ -275,7 +281,7 @@ def model_difference(
     l2_regularization : float, default=1e-3
         As in `GBMAPRegressor`.
     n_init : int, default=5
-        Random starts of each learner. RowActivations learners are to say much, so they are searched well.
+        Random starts of each learner. Few learners are to say much, so they are searched well.
     preprocessing : transformer, default=None
         What X goes through before the GBMAP, such as a ColumnTransformer with a OneHotEncoder for
         columns of text; cloned and fitted. Half-spaces are told in the columns of X; `explain`
@@ -323,7 +329,7 @@ def model_difference(
         random_state=random_state,
     )
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
-    fitted = _subject(model.fit(X, squeeze(difference)))
+    fitted = _traced(model.fit(X, squeeze(difference)))
     inputs, ensemble = fitted.read(X), fitted.ensemble
     n_outputs = ensemble.n_outputs
     active = fitted.map(ensemble.project, inputs, len(ensemble)) > 0
@@ -363,7 +369,7 @@ def _label(words: str, coverage: float) -> str:
     return textwrap.fill(f"{terms} {share}", _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _subject(model: Any) -> FittedModel:
+def _traced(model: Any) -> FittedModel:
     fitted = FittedModel.of(model)
     try:
         _ = fitted.columns  # followed back before anything else is computed

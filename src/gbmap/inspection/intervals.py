@@ -14,6 +14,7 @@ import scipy.sparse
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
+from gbmap._fitted.column_values import column_weights, example, levels, states
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
@@ -21,8 +22,7 @@ from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell, counted
 from gbmap._utils.typing import Array, IntArray
-from gbmap.inspection._boxes import Learners, largest
-from gbmap.inspection._inputs import column_weights, example, levels, states
+from gbmap.inspection._branch_and_bound import Learners, largest
 
 _WORK_NUMBERS = 1 << 21  # learners times boxes held at a time: 16 MB an array
 _ULPS = 16.0  # by which bounds are widened, of the sizes of all that is added up

@@ -15,7 +15,7 @@ from gbmap._drawing.axes import scale as text_scale
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
 from gbmap.drift.detector import _read_y
-from gbmap.plots._asked import written
+from gbmap.plots._arguments import written
 
 
 @dataclass(repr=False, eq=False)
@@ -290,7 +290,7 @@ class DriftDisplay:
 def _losses(detector: DriftDetector, X: Any, y: Any, name: str) -> Array:
     """Return the loss of each row, as the detector counts it."""
     rows = detector._read_rows(X)
-    return detector._checked_drifter().watched.losses(rows, _read_y(y, rows, name), name)
+    return detector._checked_drifter().monitored.losses(rows, _read_y(y, rows, name), name)
 
 
 def _finite(name: str, values: Any) -> Array:

@@ -14,7 +14,7 @@ from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
-from gbmap.plots._asked import check_count, sampled_rows
+from gbmap.plots._arguments import check_count, sampled_rows
 from gbmap.plots._colors import color_of
 from gbmap.plots._explained import explained_shares
 

@@ -14,7 +14,7 @@ from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import one_row
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.inspection import attributions, explain
-from gbmap.plots._asked import check_count, output_label, sampled_rows, take_row, values_of, written
+from gbmap.plots._arguments import check_count, output_label, sampled_rows, take_row, values_of, written
 
 _BACKGROUND_ROWS = 500  # of X, to compare a row with if no baseline is given
 

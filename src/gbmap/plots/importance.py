@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel
-from gbmap.plots._asked import check_count
+from gbmap.plots._arguments import check_count
 
 
 @dataclass(repr=False, eq=False)

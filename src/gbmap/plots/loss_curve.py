@@ -11,7 +11,7 @@ import numpy as np
 from gbmap._drawing import CurveDisplay
 from gbmap._drawing.axes import GREY, legend
 from gbmap._fitted.model import FittedModel
-from gbmap.plots._asked import check_count
+from gbmap.plots._arguments import check_count
 
 
 @dataclass(repr=False, eq=False)

@@ -14,7 +14,7 @@ from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.distances import embedding_distances, path_distances
-from gbmap.plots._asked import check_count, output_label, take_row, written
+from gbmap.plots._arguments import check_count, output_label, take_row, written
 
 _POINTS_A_PIECE = 50
 

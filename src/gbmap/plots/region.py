@@ -11,7 +11,7 @@ from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import ORANGE, fit_text, legend, together
 from gbmap._fitted.model import FittedModel
 from gbmap.inspection import Regions, regions
-from gbmap.plots._asked import output_label
+from gbmap.plots._arguments import output_label
 
 _LABELS = {"mean_target": "mean target", "mean_loss": "mean loss", "bias": "bias", "share": "share of rows"}
 

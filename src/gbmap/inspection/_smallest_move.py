@@ -25,7 +25,7 @@ _SHARE_OF_GAP = 0.02  # learners with less of the whole gap get no knot, which w
 
 
 @dataclass(frozen=True)
-class Problem:
+class MoveProblem:
     """Minimise the sum of |v_k| subject to  sum_j sign_j g_j(start_j + effects_j . v) + slope . v >= goal.
 
     Learners with a sign of -1 bound a convex set; those with +1 make the problem a hard one.
@@ -117,7 +117,7 @@ class Program:
     What is known of g is up to the caller.
     """
 
-    def __init__(self, problem: Problem, budget: float, goal: float):
+    def __init__(self, problem: MoveProblem, budget: float, goal: float):
         self._costs: list[Array] = []
         self._ends: list[tuple[Array, Array]] = []
         self._whole: list[Array] = []
@@ -246,7 +246,7 @@ class Search:
     worse, so that its moves pass. Pieces meet the learners in knots, which are added where it matters.
     """
 
-    problem: Problem
+    problem: MoveProblem
     tol: float
     deadline: float
 

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fit.sources.device import in_memory
+from gbmap._fitted.column_values import categories, is_missing
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.typing import Array, IntArray
-from gbmap.inspection._inputs import categories, is_missing
-from gbmap.inspection._nearest import Problem
+from gbmap.inspection._smallest_move import MoveProblem
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class Space:
         stacked = scipy.sparse.vstack(inputs, format="csr")
         return cls(question, limits, scale, np.array(feature, dtype=np.intp), level, stacked)
 
-    def problem(self) -> Problem:
+    def problem(self) -> MoveProblem:
         """Return what there is to solve, in units of the steepest learner's slope."""
         question, fitted, limits, k = self.question, self.question.fitted, self.limits, self.feature
         learners = fitted.ensemble[fitted.ensemble.outputs == question.output]
@@ -305,7 +305,7 @@ class Space:
         is_level = np.array([level is not None for level in self.level], dtype=bool)
         at = np.array([0.0 if new else float(question.row.values[i]) for i, new in zip(k, is_level)])
         scale, whole = self.scale[k], limits.whole[k]
-        return Problem(
+        return MoveProblem(
             start=start / unit,  # g of z / unit with beta * unit is g of z with beta, over unit
             effects=effects / unit,
             signs=signs,

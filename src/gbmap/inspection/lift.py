@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gbmap._drawing import CurveDisplay
-from gbmap._fitted.results import squeeze
+from gbmap._fitted.results import of_one, squeeze
 from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.typing import Array
@@ -152,11 +152,6 @@ def measure_lift(
         against="second" if y is None else "y",
         output_names=None if by_class else output_names,
     )
-
-
-def of_one(of_outputs: Array) -> Any:
-    """Return numbers of K outputs, as a float if there is one."""
-    return float(of_outputs[0]) if len(of_outputs) == 1 else of_outputs
 
 
 def r2(truth: Array, values: Array) -> Array:
