@@ -8,13 +8,20 @@ SETTINGS := pyproject.toml src/gbmap/__init__.py
 ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
 WITH_IVIS := features costs
 
-.PHONY: demo test test-oldest test-newest test-torch lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
+.PHONY: demo test test-nightly test-oldest test-newest test-torch lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
 
+# Files stay whole, so that the tests of one share what they have fitted.
+PYTEST_OPTIONS := --numprocesses 2 --dist loadfile
+
 test: lint $(STAMPS)/browser
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest $(PYTEST_OPTIONS)
+
+# What takes long and rarely fails.
+test-nightly: $(STAMPS)/test $(STAMPS)/browser
+	$(BIN)/pytest $(PYTEST_OPTIONS) -m nightly $(ARGS)
 
 # The oldest versions that pyproject.toml allows, and the newest there are: of scikit-learn beyond its bound too.
 test-oldest: VERSIONS := --resolution lowest-direct
@@ -25,7 +32,7 @@ test-oldest test-newest: test-%:
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/pip install --quiet --upgrade uv
 	.venv-$*/bin/uv pip install --quiet --python .venv-$*/bin/python --upgrade $(VERSIONS) --editable ".[test]"
-	.venv-$*/bin/pytest --numprocesses 2 $(ARGS)
+	.venv-$*/bin/pytest $(PYTEST_OPTIONS) $(ARGS)
 
 lint: $(STAMPS)/test
 	$(BIN)/ruff check .

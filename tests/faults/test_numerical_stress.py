@@ -124,6 +124,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.sampled(2)
 @BOTH_UNITS
 @ALL_LOSSES
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -200,6 +201,7 @@ def test_without_standardising_a_learner_is_a_minimum_in_the_units_of_x(loss, dt
 # --- targets --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @DTYPES
 @BOTH_UNITS
 @pytest.mark.parametrize("scale", [1e-298, 1e-290, 1e-160, 1e-30, 1e15, 1e30, 1e148])
@@ -231,6 +233,7 @@ def test_targets_beyond_the_range_are_refused(scale, message, standardize):
         make("squared_error", standardize=standardize).fit(X, scale * y)
 
 
+@pytest.mark.sampled(3)
 @DTYPES
 @BOTH_UNITS
 @pytest.mark.parametrize("value", [0.0, 1e-310, -0.1, 1e20, 1e149])
@@ -241,6 +244,7 @@ def test_a_constant_target_of_any_size_is_predicted(loss, value, standardize, dt
     assert_allclose(model.predict(X.astype(dtype)), value, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, {"max_iter": 1}, {"quantile": 1e-6}, {"standardize": False}])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("loss", REGRESSION)
@@ -300,6 +304,7 @@ def test_balanced_classes_of_which_one_weighs_nothing():
 # --- parameters -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @DTYPES
 @pytest.mark.parametrize("activation", ["softplus", "identity"])
 @pytest.mark.parametrize("strength", [0.0, 1e6])
@@ -314,6 +319,7 @@ def test_extreme_parameters_give_a_sound_model(loss, beta, strength, activation,
         )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @DTYPES
 @pytest.mark.parametrize("beta", [0.1, 1e-2, 1e-3])
 @ALL_LOSSES
@@ -339,6 +345,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @DTYPES
 @pytest.mark.parametrize("weights", WEIGHTS)
 @ALL_LOSSES
