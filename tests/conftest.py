@@ -7,8 +7,8 @@ import pytest
 def pytest_collection_modifyitems(items):
     """Leave all but a share of the cases of a `sampled` test to the night.
 
-    Those stay whose positions in the lists of their parameters add up to a multiple of the share, so that each
-    value meets each of another list while the rest of the lists has enough values to make up the sum.
+    Those stay whose positions in the lists of their parameters add up to a multiple of the share: two values
+    still meet if the other lists are long enough to make up the sum.
     """
     for item in items:
         sampled = item.get_closest_marker("sampled")

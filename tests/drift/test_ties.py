@@ -201,7 +201,7 @@ def test_the_baseline_raises_no_alarm_at_the_threshold_itself():
 
 
 class Index:
-    """What pynndescent offers, without the time to compile it: it measures in float32, misses some and orders none."""
+    """A search as coarse as pynndescent's: in float32, with some places missed, and in no order."""
 
     def __init__(self, points, *, metric, random_state, n_jobs):
         assert (metric, random_state) == ("manhattan", 0)
