@@ -156,12 +156,12 @@ def test_candidates_of_one_round_have_the_local_loss_and_gradient(problem, monke
     X, y = problem
 
     def evaluate(X):
-        def ask(rows, watched, samples, objective, *rest):
-            found.append(rows.value_and_gradient(objective, 0, thetas, np.array([1.0, -1.0])))
+        def first_round(problem, *rest):
+            found.append(problem.rows.value_and_gradient(problem.objective, 0, thetas, np.array([1.0, -1.0])))
             raise InterruptedError
 
         thetas, found = np.random.default_rng(0).normal(size=(2, 6)), []
-        monkeypatch.setattr("gbmap._fit.problem.boost", ask)
+        monkeypatch.setattr("gbmap._fit.problem.boost", first_round)
         with pytest.raises(InterruptedError):
             GBMAPRegressor(random_state=0).fit(X, y)
         return found[0]

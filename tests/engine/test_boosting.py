@@ -8,11 +8,12 @@ import scipy.sparse
 
 from gbmap._core import boosting, weak_learner
 from gbmap._core.activation import Identity, Softplus
-from gbmap._core.boosting import advance, boost, draw_samples, mean_losses
+from gbmap._core.boosting import add_learners, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._core.weak_learner import Solver, fit_weak_learner, null_learner
+from gbmap._core.problem import BoostingProblem, Solver
+from gbmap._core.weak_learner import fit_weak_learner, null_learner
 from gbmap._rows import as_rows, more_rows
 from gbmap._rows.threads import ThreadTeam, single_threaded_blas
 
@@ -51,12 +52,13 @@ def empty(rows, activation="softplus"):
 
 
 def stages(
-    rows, objective, n_stages, ensemble=None, solver=None, seed=0, watched=None, activation="softplus"
+    rows, objective, n_stages, ensemble=None, solver=None, seed=0, validation_rows=None, activation="softplus"
 ):
     ensemble = empty(rows, activation) if ensemble is None else ensemble
     solver = solver or Solver()
     samples = draw_samples(rows, solver, seed)
-    return list(boost(rows, watched, samples, objective, ensemble, n_stages, solver, seed))
+    problem = BoostingProblem(rows, validation_rows, samples, objective, solver)
+    return list(boost(problem, ensemble, n_stages, seed))
 
 
 def learner(rows, objective=SQUARED, seed=0, **solver):
@@ -64,7 +66,8 @@ def learner(rows, objective=SQUARED, seed=0, **solver):
     settings = Solver(**solver)
     rng = np.random.default_rng(seed)
     samples = [rows.sample(size, rng) for size in settings.sample_rows]
-    return fit_weak_learner(rows, samples, objective, 0, 1.0, np.random.default_rng(seed), settings)
+    problem = BoostingProblem(rows, None, samples, objective, settings)
+    return fit_weak_learner(problem, 0, 1.0, np.random.default_rng(seed))
 
 
 def bits(ensemble):
@@ -191,9 +194,9 @@ def test_the_seed_decides():
 def test_each_learner_draws_from_a_stream_of_its_own(monkeypatch):
     draws = []
 
-    def record(rows, coarse, objective, output, unit, rng, solver):
+    def record(problem, output, unit, rng):
         draws.append(rng.random())
-        return fit_weak_learner(rows, coarse, objective, output, unit, rng, solver)
+        return fit_weak_learner(problem, output, unit, rng)
 
     monkeypatch.setattr(boosting, "fit_weak_learner", record)
     X, targets = draw(n_outputs=2)
@@ -286,9 +289,9 @@ def test_a_learner_found_by_way_of_a_sample_is_as_good_as_without():
 def test_starts_are_gentle_and_steep_in_turn_each_with_both_signs(monkeypatch):
     starts, minimise = [], weak_learner.minimise
 
-    def noted(ask, start, **options):
+    def noted(evaluate, start, *stopping, **options):
         starts.append(start)
-        return minimise(ask, start, **options)
+        return minimise(evaluate, start, *stopping, **options)
 
     monkeypatch.setattr(weak_learner, "minimise", noted)
     learner(rows_of(*draw()), n_init=3)
@@ -312,12 +315,12 @@ def test_a_constant_column_gets_weight_zero():
     assert (ensemble.weights[:, :2] != 0).all()
 
 
-def test_watched_rows_have_their_own_loss_and_change_nothing():
+def test_validation_rows_have_their_own_loss_and_change_nothing():
     X, targets = draw(n_outputs=2)
     rows = rows_of(X[:200], targets[:200])
-    watched = more_rows(X[200:], targets[200:], 0.0, None, rows, residual=True)
+    others = more_rows(X[200:], targets[200:], 0.0, None, rows, residual=True)
     alone = stages(rows_of(X[:200], targets[:200]), SQUARED, 3)[-1]
-    last = stages(rows, SQUARED, 3, watched=watched)[-1]
+    last = stages(rows, SQUARED, 3, validation_rows=others)[-1]
     scale = rows.units.target_scale
     expected = (((targets[200:] - last.ensemble.score(X[200:])) / scale) ** 2).mean(axis=0)
     np.testing.assert_allclose(last.validation_losses, expected, rtol=1e-10)
@@ -346,14 +349,14 @@ def test_rows_without_weight_do_not_matter():
     np.testing.assert_allclose(found[-1].losses, expected[-1].losses, rtol=1e-6)
 
 
-def test_advance_replays_an_ensemble_onto_fresh_rows():
+def test_an_ensemble_is_added_to_fresh_rows_as_it_was_found():
     X, targets = draw(n_outputs=2)
     rows = rows_of(X, targets)
     ensemble = stages(rows, SQUARED, 3)[-1].ensemble
     fresh = rows_of(X, targets)
-    advance(fresh, ensemble)
+    add_learners(fresh, ensemble)
     assert fresh.F.tobytes() == rows.F.tobytes()
-    advance(None, ensemble)  # nothing to watch is nothing to do
+    add_learners(None, ensemble)  # no rows are nothing to do
 
 
 def test_mean_losses_take_a_shift_for_each_output():

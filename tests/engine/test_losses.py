@@ -1,4 +1,4 @@
-"""Pointwise losses: derivatives, exact values, convexity, scaling, and the in-place `reduce`."""
+"""Pointwise losses: derivatives, exact values, convexity, scaling, and the sum and gradient in place."""
 
 import mpmath
 import numpy as np
@@ -129,7 +129,7 @@ def test_reduce_sums_values_and_leaves_the_weighted_gradient(loss, labels, dtype
     weight = rng.uniform(0, 3, n).astype(dtype) if weighted else None
     y64, f64, w64 = y.astype(float), f.astype(float), np.ones(n) if weight is None else weight.astype(float)
     inputs = y.copy(), None if weight is None else weight.copy()
-    total = loss.reduce(y, f, weight, np.full(n, np.nan, dtype))
+    total = loss.sum_and_gradient_inplace(y, f, weight, np.full(n, np.nan, dtype))
     rtol = 1e-12 if dtype == np.float64 else 2e-6 * max(1, min(size, 60))  # rounding of f grows in exp(f)
     expected = w64 * loss.gradient(y64, f64)
     assert isinstance(total, float)
@@ -146,7 +146,7 @@ def test_reduce_of_log_loss_has_all_digits_at_each_margin_alone(y, dtype):
         label, f = np.array([y], dtype), np.array([y * margin], dtype)
         value, gradient = LogLoss().value(label, f)[0], LogLoss().gradient(label, f)[0]
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            total = LogLoss().reduce(label, f, None, np.empty_like(f))
+            total = LogLoss().sum_and_gradient_inplace(label, f, None, np.empty_like(f))
         # Beyond the cap, where exp leaves the normal numbers, the tail may be cut.
         tail = np.exp(-85.0) if dtype == np.float32 else np.exp(-700.0)
         rtol = 8 * float(np.finfo(dtype).eps)
@@ -160,7 +160,10 @@ def test_a_zero_weight_takes_a_row_out(loss, labels):
     weight = np.array([1.0, 0.0, 2.0, 0.0, 0.0, 1.0])
     kept = weight > 0
     few, many = f[kept].copy(), f.copy()
-    totals = loss.reduce(y[kept], few, weight[kept], few.copy()), loss.reduce(y, many, weight, f.copy())
+    totals = (
+        loss.sum_and_gradient_inplace(y[kept], few, weight[kept], few.copy()),
+        loss.sum_and_gradient_inplace(y, many, weight, f.copy()),
+    )
     assert totals[0] == pytest.approx(totals[1], rel=1e-14)
     np.testing.assert_array_equal(many[~kept], 0)
     np.testing.assert_array_equal(many[kept], few)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from gbmap._core.minimise import minimise
+from gbmap._core.minimise import Stopping, minimise
 
 
-def solve(ask, start, hessian, **options):
+def solve(evaluate, start, hessian, ftol=1e-6, max_iter=500, **options):
     known = None if hessian is None else lambda x: np.asarray(hessian, dtype=float)
-    settings = {"unit": 1.0, "ftol": 1e-6, "max_iter": 500, **options}
-    return minimise(ask, np.array(start, dtype=float), hessian=known, **settings)
+    stopping = Stopping(1.0, ftol, max_iter)
+    return minimise(evaluate, np.array(start, dtype=float), stopping, hessian=known, **options)
 
 
 def bowl(x):

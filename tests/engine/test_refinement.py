@@ -11,8 +11,8 @@ from gbmap._core.boosting import boost, draw_samples
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Huber, LogLoss, RowLosses, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._core.refinement import _Judge, refine, refined_ensemble
-from gbmap._core.weak_learner import Solver
+from gbmap._core.problem import BoostingProblem, Solver
+from gbmap._core.refinement import _Validation, refine, refined_ensemble
 from gbmap._rows import as_rows, more_rows
 from gbmap._rows.threads import ThreadTeam
 
@@ -72,10 +72,10 @@ def test_the_gradient_of_a_joint_pass_is_that_of_its_value(kind, loss, weighted)
     weight = np.random.default_rng(2).uniform(0, 2, len(y)) if weighted else None
     rows, objective = rows_of(X, y, weight, kind), Objective(loss, Softplus(2.0), 1e-2)
 
-    def ask(vector):
+    def evaluate(vector):
         return rows.joint_value_and_gradient(objective, 0, vector, SIGNS)
 
-    assert check_grad(lambda v: ask(v)[0], lambda v: ask(v)[1], some_vector()) < 1e-5
+    assert check_grad(lambda v: evaluate(v)[0], lambda v: evaluate(v)[1], some_vector()) < 1e-5
 
 
 def test_a_joint_pass_has_the_same_bits_for_any_number_of_threads():
@@ -121,20 +121,22 @@ def boosted(rows, n_stages):
     nothing = Ensemble.empty(rows.n_columns, 1, "softplus", rows.units.center)
     origin = rows.remember(0)
     samples = draw_samples(rows, Solver(), 0)
-    *_, last = boost(rows, None, samples, OBJECTIVE, nothing, n_stages, Solver(), 0)
+    problem = BoostingProblem(rows, None, samples, OBJECTIVE, Solver())
+    *_, last = boost(problem, nothing, n_stages, 0)
     rows.restore(0, origin)
     return last.ensemble
 
 
-def refined(n_stages=6, n_steps=50, watched_seed=None, **solver):
+def refined(n_stages=6, n_steps=50, validation_seed=None, **solver):
     X, y = draw()
     rows = rows_of(X, y)
     ensemble = boosted(rows, n_stages)
-    watched = None
-    if watched_seed is not None:
-        watched = more_rows(*draw(seed=watched_seed), 0.0, None, rows, residual=True)
+    validation_rows = None
+    if validation_seed is not None:
+        validation_rows = more_rows(*draw(seed=validation_seed), 0.0, None, rows, residual=True)
     sample = rows.sample(10_000, np.random.default_rng(0))
-    found = refine(rows, watched, sample, OBJECTIVE, ensemble, 0, Solver(**solver), n_steps)
+    problem = BoostingProblem(rows, validation_rows, [sample], OBJECTIVE, Solver(**solver))
+    found = refine(problem, ensemble, 0, n_steps)
     return X, y, rows, sample, ensemble, found
 
 
@@ -150,8 +152,8 @@ def test_refinement_lowers_the_objective_that_boosting_reached():
     np.testing.assert_array_equal(found.signs, signs)
 
 
-def test_with_rows_to_watch_the_best_iteration_for_them_is_kept():
-    *_, found = refined(watched_seed=7, n_steps=200)
+def test_with_validation_rows_the_best_iteration_for_them_is_kept():
+    *_, found = refined(validation_seed=7, n_steps=200)
     assert found.n_steps == np.argmin(found.curve) > 0
     shorter = refined(n_steps=found.n_steps)[-1]
     np.testing.assert_array_equal(shorter.vector, found.vector)
@@ -182,20 +184,20 @@ class Scripted:
 
 
 @pytest.mark.parametrize(("gain", "n_best"), [(0.11, 2), (0.09, 0)])
-def test_watched_rows_like_the_best_point_best_unless_its_gain_may_be_chance(gain, n_best):
+def test_the_best_point_for_validation_rows_is_kept_unless_its_gain_may_be_chance(gain, n_best):
     points = np.array([[0.0, 0.0], [gain / 2, 1.0], [gain, 1.0], [gain / 2, 1.0]])
-    judge = _Judge(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
-    assert not any(map(judge, points[1:]))
-    point, nth = judge.verdict()
+    validation = _Validation(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
+    assert not any(map(validation.is_over_at, points[1:]))
+    point, nth = validation.best()
     assert nth == n_best
     np.testing.assert_array_equal(point, points[n_best])
 
 
-def test_of_points_that_watched_rows_like_equally_the_first_is_kept_with_its_number():
+def test_of_points_that_are_equally_good_for_validation_rows_the_first_is_kept_with_its_number():
     points = np.array([[0.0, 0.0], [1.0, 0.1], [1.0, 0.1]])
-    judge = _Judge(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
+    validation = _Validation(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
     first, second = points[1], points[2]
-    judge(first), judge(second)
-    point, nth = judge.verdict()
+    validation.is_over_at(first), validation.is_over_at(second)
+    point, nth = validation.best()
     assert nth == 1
     assert np.shares_memory(point, first)

@@ -9,9 +9,9 @@ import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
-from gbmap._core.objective import Objective
+from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Rows, Sample
-from gbmap._core.weak_learner import Solution, Solver, fit_weak_learner, null_learner
+from gbmap._core.weak_learner import Solution, fit_weak_learner, null_learner
 from gbmap._utils.typing import Array
 
 _SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
@@ -24,47 +24,39 @@ class Stage:
 
     ensemble: Ensemble
     losses: Array  # the mean loss of each output, in standard units
-    validation_losses: Array  # the same on rows that are only watched; NaN if there are none
+    validation_losses: Array  # the same of the validation rows; NaN if there are none
     solutions: tuple[Solution, ...]
 
 
-def boost(
-    rows: Rows,
-    watched: Rows | None,
-    samples: list[Sample],
-    objective: Objective,
-    ensemble: Ensemble,
-    n_stages: int,
-    solver: Solver,
-    seed: int,
-) -> Iterator[Stage]:
+def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
     """Grow an ensemble to `n_stages` learners per output, and yield it after each stage.
 
     Learner j of output k draws from a random stream of its own, so that the first stages of a long
     fit are a short fit, and a fit that goes on from a stored ensemble is an uninterrupted one.
     """
+    rows, loss = problem.rows, problem.objective.loss
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
-    units = np.abs(mean_losses(rows, objective.loss))
+    units = np.abs(mean_losses(rows, loss))
     units[units < _SMALLEST] = 1.0
-    advance(rows, ensemble)
-    advance(watched, ensemble)
-    losses = mean_losses(rows, objective.loss)
+    add_learners(rows, ensemble)
+    add_learners(problem.validation_rows, ensemble)
+    losses = mean_losses(rows, loss)
     levels = np.zeros(rows.n_outputs)
     if len(ensemble) == 0:
-        levels, losses = _best_levels(rows, objective.loss, losses)
+        levels, losses = _best_levels(rows, loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
         solutions, losses = [], losses.copy()
         for output in range(rows.n_outputs):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(output, stage)))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-                solution = fit_weak_learner(rows, samples, objective, output, units[output], rng, solver)
+                solution = fit_weak_learner(problem, output, units[output], rng)
                 ensemble, losses[output] = _grow(
-                    rows, objective, ensemble, output, solution, losses[output], levels[output]
+                    problem, ensemble, output, solution, losses[output], levels[output]
                 )
             solutions.append(solution)
-        advance(watched, ensemble, len(ensemble) - rows.n_outputs)
+        add_learners(problem.validation_rows, ensemble, len(ensemble) - rows.n_outputs)
         levels = np.zeros(rows.n_outputs)
-        yield Stage(ensemble, losses, mean_losses(watched, objective.loss), tuple(solutions))
+        yield Stage(ensemble, losses, mean_losses(problem.validation_rows, loss), tuple(solutions))
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
@@ -81,20 +73,15 @@ def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
 
 
 def _grow(
-    rows: Rows,
-    objective: Objective,
-    ensemble: Ensemble,
-    output: int,
-    solution: Solution,
-    loss: float,
-    level: float,
+    problem: BoostingProblem, ensemble: Ensemble, output: int, solution: Solution, loss: float, level: float
 ) -> tuple[Ensemble, float]:
     """Append the learner that was found, or a constant if that does not lower the loss, and tell the loss."""
+    rows, objective = problem.rows, problem.objective
     beta, rounding = objective.activation.beta, 10 * rows.eps * abs(loss)
     grown = ensemble.append(solution.theta, solution.sign, beta, output, rows.units)
     if solution.value <= loss - rounding and np.abs(grown.weights[-1]).max() < _LARGEST:
         before = rows.remember(output)
-        rows.advance(grown)
+        rows.add_last_learner(grown)
         reached = rows.mean_loss(objective.loss, output)
         if reached <= loss + rounding:  # the user's units may have cost the learner its digits
             return grown, reached
@@ -102,15 +89,15 @@ def _grow(
     theta = null_learner(objective, solution.sign, len(solution.theta) - 2)
     theta[0] -= level
     grown = ensemble.append(theta, solution.sign, beta, output, rows.units)
-    rows.advance(grown)
+    rows.add_last_learner(grown)
     return grown, rows.mean_loss(objective.loss, output)
 
 
-def advance(rows: Rows | None, ensemble: Ensemble, start: int = 0) -> None:
+def add_learners(rows: Rows | None, ensemble: Ensemble, start: int = 0) -> None:
     """Add the learners from `start` on to the scores, one by one, as they were found."""
     if rows is not None:
         for j in range(start, len(ensemble)):
-            rows.advance(ensemble[: j + 1])
+            rows.add_last_learner(ensemble[: j + 1])
 
 
 def mean_losses(rows: Rows | None, loss: Loss, shift: Array | None = None) -> Array:

@@ -9,52 +9,53 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar
 
-from gbmap._core.minimise import Ask, ValueAndGradient
+from gbmap._core.minimise import Evaluate, ValueAndGradient
 from gbmap._utils.typing import Array
 
 End = TypeVar("End")
 
 
 class _AbandonedError(Exception):
-    """Nobody is left to answer a solve."""
+    """Nobody is left to evaluate what a solve asks for."""
 
 
 def solve_in_lockstep(
-    solves: Sequence[Callable[[Ask], End]], answer: Callable[[list[int], list[Array]], list[ValueAndGradient]]
+    solves: Sequence[Callable[[Evaluate], End]],
+    evaluate_all: Callable[[list[int], list[Array]], list[ValueAndGradient]],
 ) -> list[End]:
-    """Return what the solves return, each a function that calls its argument with the points it asks about.
+    """Return what the solves return, each a function of the function that it is to evaluate.
 
-    When all solves that still run have asked, `answer` is called with their numbers, ascending, and their
-    points. That happens in the thread of the caller, which devices and interrupts belong to.
+    When all solves that still run wait for a value, `evaluate_all` is called with their numbers, ascending,
+    and their points. That happens in the thread of the caller, which devices and interrupts belong to.
     """
-    posted: SimpleQueue[tuple[int, Array | None]] = SimpleQueue()
+    requests: SimpleQueue[tuple[int, Array | None]] = SimpleQueue()  # no point: the solve has ended
     replies: list[SimpleQueue[ValueAndGradient | None]] = [SimpleQueue() for _ in solves]
 
-    def work(number: int, solve: Callable[[Ask], End]) -> End:
-        def ask(point: Array) -> ValueAndGradient:
-            posted.put((number, point))
-            reply = replies[number].get()
-            if reply is None:
-                raise _AbandonedError
-            return reply
+    def evaluate(number: int, point: Array) -> ValueAndGradient:
+        requests.put((number, point))
+        reply = replies[number].get()
+        if reply is None:
+            raise _AbandonedError
+        return reply
 
+    def run(number: int, solve: Callable[[Evaluate], End]) -> End:
         try:
-            return solve(ask)
+            return solve(partial(evaluate, number))
         finally:
-            posted.put((number, None))
+            requests.put((number, None))
 
     running = list(range(len(solves)))
     with ThreadPoolExecutor(len(solves)) as threads:
         try:
             # A thread does not inherit the context, where NumPy keeps what is to be done about overflows.
-            ends = [threads.submit(copy_context().run, partial(work, *each)) for each in enumerate(solves)]
+            ends = [threads.submit(copy_context().run, partial(run, *each)) for each in enumerate(solves)]
             while running:
-                posts = sorted(posted.get() for _ in running)  # by number: no two are the same
-                asked = {number: point for number, point in posts if point is not None}
-                running = list(asked)
-                answers = answer(running, list(asked.values())) if asked else []
-                for number, reply in zip(running, answers, strict=True):
-                    replies[number].put(reply)
+                waiting = sorted(requests.get() for _ in running)  # by number: no two are the same
+                points = {number: point for number, point in waiting if point is not None}
+                running = list(points)
+                values = evaluate_all(running, list(points.values())) if points else []
+                for number, value in zip(running, values, strict=True):
+                    replies[number].put(value)
         finally:
             for number in running:
                 replies[number].put(None)

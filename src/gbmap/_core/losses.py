@@ -100,7 +100,7 @@ class Loss(ABC):
         ones: Array = namespace(f).ones_like(f)
         return ones
 
-    def reduce(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
+    def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Return the weighted sum of l(y, f), and overwrite f with the weighted derivative.
 
         This is what a pass over the data calls for each block of rows. Losses on the hot path
@@ -152,7 +152,7 @@ class SquaredError(Loss):
         twos: Array = namespace(f).full_like(f, 2)
         return twos
 
-    def reduce(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
+    def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Do it in place."""
         f -= y
         if weight is None:
@@ -286,7 +286,7 @@ class LogLoss(Loss):
         value: Array = sigmoid(f) * sigmoid(-f)
         return value
 
-    def reduce(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
+    def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Do it in place. log1p, not log: the mean loss of separable classes is all tail."""
         f *= y
         # exp overflows beyond the cap and is slow below the normal numbers; the loss is then

@@ -11,8 +11,8 @@ from scipy.optimize import Bounds, minimize
 
 from gbmap._utils.typing import Array
 
-ValueAndGradient = tuple[float, Array]  # value and gradient
-Ask = Callable[[Array], ValueAndGradient]
+ValueAndGradient = tuple[float, Array]
+Evaluate = Callable[[Array], ValueAndGradient]
 # A matrix that tells about how the function curves at a point, its diagonal, or None if that is not known.
 Hessian = Callable[[Array], Array | None]
 
@@ -27,9 +27,9 @@ _TOO_FAR = 1e3
 _RAN_OUT = 1  # of iterations or evaluations, in SciPy's words
 # Newton's step may promise so many times the least gain of an iteration where a solve ends. On the paper's
 # data sets it mostly promises half of that, and more than this in one solve of twenty.
-_MUCH = 10.0
+_MUCH_MORE = 10.0
 # A solve gives up after so many descents in a row that gained less than an iteration has to.
-_VAIN = 3
+_MOST_FUTILE = 3
 
 
 @dataclass(frozen=True)
@@ -47,41 +47,51 @@ class Minimum:
     converged: bool
 
 
+@dataclass(frozen=True)
+class Stopping:
+    """When a descent ends: after `max_iter` iterations, or when one of them gains less than `least_gain`."""
+
+    unit: float
+    ftol: float
+    max_iter: int
+
+    def least_gain(self, value: float) -> float:
+        """Return `ftol` times a value, or times `unit` if that is larger."""
+        return self.ftol * max(abs(value), self.unit)
+
+
 def minimise(
-    ask: Ask,
+    evaluate: Evaluate,
     start: Array,
+    stopping: Stopping,
     *,
-    unit: float,
-    ftol: float,
-    max_iter: int,
     hessian: Hessian | None = None,
     bounds: tuple[Array, Array] | None = None,
     watch: Callable[[Array], bool] | None = None,
 ) -> Minimum:
     """Minimise a function from `start`, in variables in which the Hessian there, if known, is the identity.
 
-    A descent ends when an iteration lowers the value by less than `ftol` times it, or times `unit` if that is
-    larger. One short step does so anywhere, so that another descent sets out, with the Hessian of the place,
-    where Newton's step promises much more. After each iteration `watch` is shown the point, and tells whether
-    to stop there.
+    One short step ends a descent anywhere, so that another one sets out, with the Hessian of the place, where
+    Newton's step promises much more. After each iteration `watch` is shown the point, and tells whether to
+    stop there.
     """
     if bounds is not None:
         start = np.clip(start, *bounds)
-    value, gradient = ask(start)
+    value, gradient = evaluate(start)
     if not _is_finite((value, gradient)):
         return Minimum(start, np.inf, n_iter=0, n_evaluations=1, converged=True)
-    function = _Function(ask, unit, ftol, _TOO_FAR * max(abs(value), unit), bounds, watch)
-    x, n_iter, n_evaluations, n_vain = start, 0, 1, 0
+    function = _Function(evaluate, stopping, _TOO_FAR * max(abs(value), stopping.unit), bounds, watch)
+    x, n_iter, n_evaluations, n_futile = start, 0, 1, 0
     while True:
         variables = _Variables.at(x, hessian, has_box=bounds is not None)
-        found = function.descend(x, (value, gradient), variables, max_iter - n_iter)
+        found = function.descend(x, (value, gradient), variables, stopping.max_iter - n_iter)
         n_iter, n_evaluations = n_iter + found.n_iter, n_evaluations + found.n_evaluations
-        least = ftol * max(abs(value), unit)
-        is_near = not variables.are_known or found.promise <= _MUCH * least
-        n_vain = n_vain + 1 if value - found.value < least else 0
-        if is_near or found.is_cut_short or n_vain == _VAIN:
+        least = stopping.least_gain(value)
+        is_near = not variables.are_known or found.promise <= _MUCH_MORE * least
+        n_futile = n_futile + 1 if value - found.value < least else 0
+        if is_near or found.is_cut_short or n_futile == _MOST_FUTILE:
             return Minimum(found.x, found.value, n_iter, n_evaluations, is_near and not found.is_cut_short)
-        x, (value, gradient) = found.x, ask(found.x)
+        x, (value, gradient) = found.x, evaluate(found.x)
         n_evaluations += 1
 
 
@@ -101,9 +111,8 @@ class _Descent:
 class _Function:
     """What is minimised, within its bounds, and when to stop; `too_far` is the most that it counts as."""
 
-    ask: Ask
-    unit: float
-    ftol: float
+    evaluate: Evaluate
+    stopping: Stopping
     too_far: float
     bounds: tuple[Array, Array] | None
     watch: Callable[[Array], bool] | None
@@ -112,19 +121,13 @@ class _Function:
         self, start: Array, first: ValueAndGradient, variables: _Variables, max_iter: int
     ) -> _Descent:
         """Run L-BFGS-B from a point, given value and gradient there."""
-        # The first step of L-BFGS-B has length one, which is Newton's in units of the gradient; or, within
-        # bounds, at most that of the gradient, which is Newton's where the Hessian is the identity.
-        step = float(np.linalg.norm(variables.gradient(first[1]))) or 1.0
-        step = step if self.bounds is None else float(np.sqrt(self.unit))
-        n_asked, is_stopped = 0, False
+        unit, step, known, is_stopped = self.stopping.unit, self._step(first, variables), [first], False
 
         def evaluate(u: Array) -> ValueAndGradient:
-            nonlocal n_asked
-            n_asked += 1
-            value, gradient = first if n_asked == 1 else self.ask(variables.theta(u * step))
+            value, gradient = known.pop() if known else self.evaluate(variables.theta(u * step))
             if not _is_finite((value, gradient)) or value > self.too_far:
                 value, gradient = self.too_far, np.zeros(len(u))
-            return value / self.unit, variables.gradient(gradient) * (step / self.unit)
+            return value / unit, variables.gradient(gradient) * (step / unit)
 
         def callback(u: Array) -> None:
             nonlocal is_stopped
@@ -132,6 +135,7 @@ class _Function:
                 is_stopped = True
                 raise StopIteration
 
+        limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": self.stopping.ftol, "gtol": 0.0}
         result = minimize(
             evaluate,
             variables.of(start) / step,
@@ -139,23 +143,27 @@ class _Function:
             method="L-BFGS-B",
             bounds=None if self.bounds is None else Bounds(*self.bounds),
             callback=None if self.watch is None else callback,
-            options={
-                "maxcor": _HISTORY,
-                "maxiter": max_iter,
-                "maxfun": 10 * max_iter,
-                "ftol": self.ftol,
-                "gtol": 0.0,
-            },
+            options={"maxcor": _HISTORY, **limits},
         )
         x = variables.theta(result.x * step)
         return _Descent(
             x=x,
-            value=float(result.fun) * self.unit,
-            promise=self._promise(x, result.jac * (self.unit / step)),
+            value=float(result.fun) * unit,
+            promise=self._promise(x, result.jac * (unit / step)),
             n_iter=int(result.nit),
-            n_evaluations=n_asked - 1,
+            n_evaluations=int(result.nfev) - 1,
             is_cut_short=is_stopped or result.status == _RAN_OUT,
         )
+
+    def _step(self, first: ValueAndGradient, variables: _Variables) -> float:
+        """Return the unit of the variables in which the first step of L-BFGS-B, of length one, is Newton's.
+
+        Within bounds it is at most as long as the gradient, which is Newton's where the Hessian is the
+        identity.
+        """
+        if self.bounds is not None:
+            return float(np.sqrt(self.stopping.unit))
+        return float(np.linalg.norm(variables.gradient(first[1]))) or 1.0
 
     def _promise(self, x: Array, slopes: Array) -> float:
         """Return what a step to the minimum within the bounds gains if the Hessian is the identity."""
@@ -204,8 +212,8 @@ class _Variables:
         return along_theta / self._root if self._is_diagonal else self._inverse @ along_theta
 
 
-def _is_finite(asked: ValueAndGradient) -> bool:
-    return bool(np.isfinite(asked[0]) and np.isfinite(asked[1]).all())
+def _is_finite(found: ValueAndGradient) -> bool:
+    return bool(np.isfinite(found[0]) and np.isfinite(found[1]).all())
 
 
 def _diagonal(H: Array) -> Array:

@@ -10,11 +10,12 @@ import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
-from gbmap._core.minimise import minimise
+from gbmap._core.minimise import Stopping, minimise
 from gbmap._core.objective import Objective
+from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import RowActivations, Rows, Sample
 from gbmap._core.units import Units
-from gbmap._core.weak_learner import Solver, box
+from gbmap._core.weak_learner import monotone_bounds
 from gbmap._utils.typing import Array
 
 # More iterations bring next to nothing on the paper's data sets.
@@ -34,14 +35,14 @@ class Refinement:
     Attributes
     ----------
     vector : array
-        (a, (w_1, c_1), ..., (w_m, c_m)) in standard units: the end, or the best for the watched rows.
+        (a, (w_1, c_1), ..., (w_m, c_m)) in standard units: the end, or the best for the validation rows.
     signs : array of shape (m,)
     n_steps : int
         The iterations that led there; 0 is where boosting ended.
     reached : float
-        The objective there, or the loss of the watched rows; NaN if no iteration was asked for.
+        The objective there, or the loss of the validation rows; NaN if no iteration was asked for.
     curve : array
-        The `trimmed_mean` loss of the watched rows after 0, 1, ... iterations; empty if there are none.
+        The `trimmed_mean` loss of the validation rows after 0, 1, ... iterations; empty if there are none.
     """
 
     vector: Array
@@ -56,61 +57,54 @@ def is_automatic(refine: Any) -> bool:
     return isinstance(refine, bool | np.bool_) and bool(refine)
 
 
-def refine(
-    rows: Rows,
-    watched: Rows | None,
-    sample: Sample,
-    objective: Objective,
-    ensemble: Ensemble,
-    output: int,
-    solver: Solver,
-    n_steps: int,
-) -> Refinement:
+def refine(problem: BoostingProblem, ensemble: Ensemble, output: int, n_steps: int) -> Refinement:
     """Minimise the sum of the learners' objectives with one loss for all, over their a, w and c together.
 
     The rows' scores are those that boosting began with. Boosting's learners are the start, and each
-    iteration is a step away from them: with rows to watch, the best of at most `n_steps` is returned.
+    iteration is a step away from them: with validation rows, the best of at most `n_steps` is returned.
     """
+    rows, objective, solver = problem.rows, problem.objective, problem.solver
     thetas, signs = ensemble.standard(output, rows.units)
     start = np.append(thetas[:, 0].sum(), thetas[:, 1:])
     if n_steps == 0:
         return Refinement(start, signs, 0, np.nan, np.empty(0))
-    judge = None if watched is None else _Judge(watched, objective, output, signs, start)
+    validation = None
+    if problem.validation_rows is not None:
+        validation = _Validation(problem.validation_rows, objective, output, signs, start)
+    unit = abs(rows.mean_loss(objective.loss, output)) or 1.0
     found = minimise(
         lambda vector: rows.joint_value_and_gradient(objective, output, vector, signs),
         start,
-        unit=abs(rows.mean_loss(objective.loss, output)) or 1.0,
-        ftol=max(solver.tol, 10 * rows.eps),
-        max_iter=n_steps,
-        hessian=partial(sample.joint_gauss_newton, objective, output, signs=signs),
-        bounds=box(solver.monotone, signs),
-        watch=judge,
+        Stopping(unit, max(solver.tol, 10 * rows.eps), n_steps),
+        hessian=partial(problem.samples[0].joint_gauss_newton, objective, output, signs=signs),
+        bounds=monotone_bounds(solver.monotone, signs),
+        watch=None if validation is None else validation.is_over_at,
     )
-    if judge is None:
+    if validation is None:
         return Refinement(found.x, signs, found.n_iter, found.value, np.empty(0))
-    point, n_best = judge.verdict()
-    return Refinement(point, signs, n_best, judge.curve[n_best], np.array(judge.curve))
+    vector, n_best = validation.best()
+    return Refinement(vector, signs, n_best, validation.curve[n_best], np.array(validation.curve))
 
 
-class _Judge:
-    """Rows that are watched: what they say of each iteration, and which one they like best."""
+class _Validation:
+    """The losses of validation rows after each iteration, and which one is best for them."""
 
     def __init__(self, rows: Rows, objective: Objective, output: int, signs: Array, start: Array):
-        self._ask = partial(rows.joint_row_losses, objective, output, signs=signs)
+        self._row_losses = partial(rows.joint_row_losses, objective, output, signs=signs)
         self._loss = objective.loss
-        self._start, self._first = start, self._ask(start)
+        self._start, self._first = start, self._row_losses(start)
         self._best, self._best_losses = start, self._first
         self.curve = [self._first.trimmed_mean(self._loss)]
 
-    def __call__(self, vector: Array) -> bool:
-        """Look at a point, and tell whether to stop."""
-        losses = self._ask(vector)
+    def is_over_at(self, vector: Array) -> bool:
+        """Note the loss at a point, and tell whether to stop there."""
+        losses = self._row_losses(vector)
         self.curve.append(losses.trimmed_mean(self._loss))
-        if self.curve[-1] < min(self.curve[:-1]):  # the first of equals, as `verdict` counts
+        if self.curve[-1] < min(self.curve[:-1]):  # the first of equals, as `best` counts
             self._best, self._best_losses = vector, losses
         return len(self.curve) - 1 - int(np.argmin(self.curve)) >= _PATIENCE
 
-    def verdict(self) -> tuple[Array, int]:
+    def best(self) -> tuple[Array, int]:
         """Return the best point and its number; where it all began, if the gain may be chance."""
         if not self._best_losses.improves_on(self._first):
             return self._start, 0

@@ -53,7 +53,7 @@ class Rows(Protocol):
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
         """Return the same with m learners, at (a, (w_1, c_1), ..., (w_m, c_m)), added to the score."""
 
-    def advance(self, ensemble: Ensemble) -> None:
+    def add_last_learner(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score of its output."""
 
     def remember(self, output: int) -> Any:

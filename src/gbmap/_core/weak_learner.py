@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 
 from gbmap._core.lockstep import solve_in_lockstep
-from gbmap._core.minimise import Ask, Hessian, ValueAndGradient, minimise
+from gbmap._core.minimise import Evaluate, Hessian, Stopping, ValueAndGradient, minimise
 from gbmap._core.objective import Objective
+from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import Rows, Sample
 from gbmap._utils.typing import Array
 
@@ -27,33 +28,6 @@ _SAMPLING_ERROR = 0.02
 
 
 @dataclass(frozen=True)
-class Solver:
-    """How hard to try.
-
-    Attributes
-    ----------
-    n_init : int
-        Random starts per learner, gentle and steep in turn.
-    max_iter : int
-        L-BFGS iterations per solve.
-    tol : float
-        A solve ends when an iteration lowers the objective by less than `tol` times its value, or
-        times `unit` of `fit_weak_learner`, if that is larger.
-    monotone : array of shape (p,) or None
-        +1, -1 or 0: the sign that b w is held to, column by column.
-    sample_rows : tuple of int
-        The sizes of the samples, ascending. Signs and starts race on the first; the winner is
-        polished on each in turn before it meets all rows.
-    """
-
-    n_init: int = 1
-    max_iter: int = 500
-    tol: float = 1e-6
-    monotone: Array | None = None
-    sample_rows: tuple[int, ...] = (10_000,)
-
-
-@dataclass(frozen=True)
 class Solution:
     """A learner theta = (a, w, c) with its sign, and how it was found."""
 
@@ -66,13 +40,7 @@ class Solution:
 
 
 def fit_weak_learner(
-    rows: Rows,
-    samples: list[Sample],
-    objective: Objective,
-    output: int,
-    unit: float,
-    rng: np.random.Generator,
-    solver: Solver,
+    problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator
 ) -> Solution:
     """Minimise the objective over (a, b, w, c) (Eq. 3 of the paper).
 
@@ -82,26 +50,31 @@ def fit_weak_learner(
 
     `unit` is the value below which a decrease counts as small by its size, not its share.
     """
-    problem = _Problem(objective, output, unit, solver.monotone)
-    coarse = samples[0]
-    tol = _sample_tol(coarse, len(rows.units.mean), solver.tol)
+    rows, samples, solver = problem.rows, problem.samples, problem.solver
+    stage = StageProblem(problem.objective, output, unit, solver.monotone)
+    coarse, n_columns = samples[0], len(rows.units.mean)
     # A sample with few rows a column is soon learned by heart, and no place to start from then.
-    plenty = 1.0 if coarse.complete else coarse.n_rows / (_ROWS_PER_COLUMN * len(rows.units.mean))
+    plenty = 1.0 if coarse.complete else coarse.n_rows / (_ROWS_PER_COLUMN * n_columns)
     n_race = min(max(int(_RACE_ITER * min(plenty, 1.0)), 3), solver.max_iter)
-    starts = []
-    for nth in range(solver.n_init):
-        w = _LENGTHS[nth % 2] * _random_direction(rows.units.inverse_scale != 0, rng)
-        signs = (1, -1) if objective.activation.both_signs else (1,)
-        starts += [(sign, _start(objective, sign, w)) for sign in signs]
-    tried = problem.race(coarse, starts, tol, n_race)
+    starts = _starts(problem, rng)
+    tried = stage.race(coarse, starts, _sample_tol(coarse, n_columns, solver.tol), n_race)
     best = min(tried, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
     # What the race says of its end is not to be trusted: it knows no Hessian.
     for sample in samples if coarse.complete or (plenty >= 1 and not best.converged) else samples[1:]:
-        tol = _sample_tol(sample, len(rows.units.mean), solver.tol)
-        best = problem.polish(sample, coarse, best, tol, solver.max_iter)
+        best = stage.polish(sample, coarse, best, _sample_tol(sample, n_columns, solver.tol), solver.max_iter)
     if not coarse.complete:
-        best = problem.polish(rows, coarse, best, solver.tol, solver.max_iter)
+        best = stage.polish(rows, coarse, best, solver.tol, solver.max_iter)
     return best
+
+
+def _starts(problem: BoostingProblem, rng: np.random.Generator) -> list[tuple[int, Array]]:
+    """Return signs and points to start from: both signs for each of the random directions."""
+    objective, active, starts = problem.objective, problem.rows.units.inverse_scale != 0, []
+    for nth in range(problem.solver.n_init):
+        w = _LENGTHS[nth % 2] * _random_direction(active, rng)
+        signs = (1, -1) if objective.activation.both_signs else (1,)
+        starts += [(sign, _start(objective, sign, w)) for sign in signs]
+    return starts
 
 
 def _sample_tol(sample: Sample, n_columns: int, tol: float) -> float:
@@ -129,7 +102,7 @@ def _start(objective: Objective, sign: int, w: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class StageProblem:
     """One output's objective, to be minimised over (a, w, c) for a given sign."""
 
     objective: Objective
@@ -140,59 +113,45 @@ class _Problem:
     def polish(self, rows: Rows, coarse: Sample, found: Solution, tol: float, max_iter: int) -> Solution:
         """Go on from a solution, preconditioned by the sample's Gauss-Newton matrix there."""
         hessian = partial(coarse.gauss_newton, self.objective, self.output, sign=found.sign)
-        further = self.solve(rows, found.sign, found.theta, tol, max_iter, hessian)
+        stopping = self._stopping(rows, tol, max_iter)
+        evaluate = partial(self._evaluate, rows, np.array([found.sign]))
+        further = self._minimise(found.sign, found.theta, stopping, hessian, evaluate)
         return replace(further, n_iter=found.n_iter + further.n_iter)
 
     def race(
         self, rows: Sample, starts: list[tuple[int, Array]], tol: float, max_iter: int
     ) -> list[Solution]:
         """Solve from all starts, each with its sign, in step where one pass for all takes less time."""
-        if not rows.shares_passes(self.objective):
-            return [self.solve(rows, sign, start, tol, max_iter) for sign, start in starts]
+        stopping = self._stopping(rows, tol, max_iter)
+        solves = [partial(self._minimise, sign, start, stopping, None) for sign, start in starts]
         signs = np.array([sign for sign, _ in starts])
-        solves = [partial(self._minimise, rows, sign, start, tol, max_iter, None) for sign, start in starts]
-        return solve_in_lockstep(solves, lambda numbers, thetas: self._answers(rows, thetas, signs[numbers]))
+        if rows.shares_passes(self.objective):
+            return solve_in_lockstep(
+                solves, lambda numbers, thetas: self._evaluate_all(rows, signs[numbers], thetas)
+            )
+        return [solve(partial(self._evaluate, rows, signs[[nth]])) for nth, solve in enumerate(solves)]
 
-    def solve(
-        self, rows: Rows, sign: int, start: Array, tol: float, max_iter: int, hessian: Hessian | None = None
-    ) -> Solution:
-        """Run L-BFGS-B from `start`, in variables in which the Hessian is the identity if there is one."""
-        signs = np.array([sign])
+    def _stopping(self, rows: Rows, tol: float, max_iter: int) -> Stopping:
+        return Stopping(self.unit, max(tol, 10 * rows.eps), max_iter)
 
-        def ask(theta: Array) -> ValueAndGradient:
-            return self._answers(rows, [theta], signs)[0]
+    def _evaluate(self, rows: Rows, signs: Array, theta: Array) -> ValueAndGradient:
+        return self._evaluate_all(rows, signs, [theta])[0]
 
-        return self._minimise(rows, sign, start, tol, max_iter, hessian, ask)
-
-    def _answers(self, rows: Rows, thetas: list[Array], signs: Array) -> list[ValueAndGradient]:
+    def _evaluate_all(self, rows: Rows, signs: Array, thetas: list[Array]) -> list[ValueAndGradient]:
         values, gradients = rows.value_and_gradient(
             self.objective, self.output, np.array(thetas), signs.astype(float)
         )
         return list(zip(values.tolist(), gradients))
 
     def _minimise(
-        self,
-        rows: Rows,
-        sign: int,
-        start: Array,
-        tol: float,
-        max_iter: int,
-        hessian: Hessian | None,
-        ask: Ask,
+        self, sign: int, start: Array, stopping: Stopping, hessian: Hessian | None, evaluate: Evaluate
     ) -> Solution:
-        found = minimise(
-            ask,
-            start,
-            unit=self.unit,
-            ftol=max(tol, 10 * rows.eps),
-            max_iter=max_iter,
-            hessian=hessian,
-            bounds=box(self.monotone, np.array([sign])),
-        )
+        bounds = monotone_bounds(self.monotone, np.array([sign]))
+        found = minimise(evaluate, start, stopping, hessian=hessian, bounds=bounds)
         return Solution(found.x, sign, found.value, found.n_iter, found.n_evaluations, found.converged)
 
 
-def box(monotone: Array | None, signs: Array) -> tuple[Array, Array] | None:
+def monotone_bounds(monotone: Array | None, signs: Array) -> tuple[Array, Array] | None:
     """Return bounds on a and then (w, c) of each learner by which b w has the signs asked for, if any.
 
     Scaling the variables leaves them as they are.

@@ -13,8 +13,8 @@ from gbmap._core.arrays import is_foreign
 from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
+from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Sample
-from gbmap._core.weak_learner import Solver
 from gbmap._fit.initial import initial_score
 from gbmap._fit.records import StageRecord
 from gbmap._fit.samples import sample_sizes_for
@@ -86,9 +86,11 @@ class Problem:
 
     def boost(self, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
         """Grow an ensemble, stage by stage."""
-        return boost(
-            self.rows, self.watched, self.samples, self.objective, ensemble, n_stages, self.solver, seed
-        )
+        return boost(self.for_engine(self.watched), ensemble, n_stages, seed)
+
+    def for_engine(self, validation_rows: AnyRows | None) -> BoostingProblem:
+        """Return the same as the engine takes it, with rows to validate on, or without."""
+        return BoostingProblem(self.rows, validation_rows, self.samples, self.objective, self.solver)
 
     def boosted(self, activation: str, n_stages: int, seed: int) -> Ensemble:
         """Return an ensemble of so many stages, grown from nothing."""
@@ -149,7 +151,7 @@ class Problem:
         for stage, record in enumerate(history[1:]):
             for j in range(stage * ensemble.n_outputs, (stage + 1) * ensemble.n_outputs):
                 for rows in self._all_rows():
-                    rows.advance(ensemble[: j + 1])
+                    rows.add_last_learner(ensemble[: j + 1])
             losses = self._losses()
             taken = {name: getattr(record, name) for name in ("n_iter", "n_evaluations", "converged")}
             replayed.append(replace(losses, **taken))

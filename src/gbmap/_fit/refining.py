@@ -97,12 +97,9 @@ def best_step(curves: Array, weight: Array) -> int:
 def _refine_outputs(
     problem: Problem, watched: AnyRows | None, ensemble: Ensemble, limits: Array
 ) -> list[Refinement]:
-    objective, solver, sample = problem.objective, problem.solver, problem.samples[0]
+    for_engine = problem.for_engine(watched)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-        return [
-            refine(problem.rows, watched, sample, objective, ensemble, output, solver, int(limit))
-            for output, limit in enumerate(limits)
-        ]
+        return [refine(for_engine, ensemble, output, int(limit)) for output, limit in enumerate(limits)]
 
 
 def _curves_of_folds(estimator: Any, data: Data, folds: list[tuple[Array, Array]], team: ThreadTeam) -> Array:

@@ -198,7 +198,7 @@ class DeviceRows:
         values = to_numpy(loss.value(self.y[output], score)).astype(np.float64)
         return RowLosses(values, weight, to_numpy(self.y[output]))
 
-    def advance(self, ensemble: Ensemble) -> None:
+    def add_last_learner(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score."""
         learner, output = ensemble[-1:], int(ensemble.outputs[-1])
         first = not (ensemble.outputs[:-1] == output).any()

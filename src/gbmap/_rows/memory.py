@@ -151,7 +151,7 @@ class MemoryRows:
         f += self.F[output, i:j]
         f += a
         weight = None if self.weight is None else self.weight[i:j]
-        sums[0] = objective.loss.reduce(self.y[output, i:j], f, weight, t)
+        sums[0] = objective.loss.sum_and_gradient_inplace(self.y[output, i:j], f, weight, t)
         sums[1] = np.dot(f, ones)
         f *= slope
         sums[2:-1] = self.blocks.pull_back(f, x)
@@ -215,7 +215,7 @@ class MemoryRows:
         f += self.F[output, i:j]
         f += a
         weight = None if self.weight is None else self.weight[i:j]
-        sums[0] += objective.loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
+        sums[0] += objective.loss.sum_and_gradient_inplace(self.y[output, i:j], f, weight, np.empty_like(f))
         sums[1] += f.sum(dtype=np.float64)
         slope *= f[:, None]
         along = sums[2:].reshape(len(factors), -1)
@@ -236,7 +236,7 @@ class MemoryRows:
                 i, j = self.blocks.bounds(block)
                 weight = None if self.weight is None else self.weight[i:j]
                 f = np.add(self.F[output, i:j], shift, dtype=dtype)
-                sums[block] = loss.reduce(self.y[output, i:j], f, weight, np.empty_like(f))
+                sums[block] = loss.sum_and_gradient_inplace(self.y[output, i:j], f, weight, np.empty_like(f))
 
         self.team.run(work, self.blocks.n_blocks)
         return sums
@@ -265,7 +265,7 @@ class MemoryRows:
         weight = np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)
         return RowLosses(loss.value(self.y[output], score).astype(np.float64), weight, self.y[output])
 
-    def advance(self, ensemble: Ensemble) -> None:
+    def add_last_learner(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score.
 
         Through the stored learner and the code of `transform`, so that a model that goes on from a

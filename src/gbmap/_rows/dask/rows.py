@@ -118,11 +118,11 @@ class DaskRows:
     def _ask(self, function: Any, *args: Any) -> list[Any]:
         return self.table.ask(function, self._columns(), self.units, *args)
 
-    def advance(self, ensemble: Ensemble) -> None:
+    def add_last_learner(self, ensemble: Ensemble) -> None:
         """Add the last learner of an ensemble, as stored, to the score of its output."""
         last = ensemble[-1:]
         first = not (ensemble.outputs[:-1] == last.outputs[0]).any()
-        self.F = self.table.keep(_advanced, self._columns(), self.units, last, first)
+        self.F = self.table.keep(_with_learner, self._columns(), self.units, last, first)
         self._tell_samples(int(last.outputs[0]))
 
     def _tell_samples(self, output: int) -> None:
@@ -259,7 +259,7 @@ def _answer(
         return getattr(rows, method)(*asked)
 
 
-def _advanced(
+def _with_learner(
     place: Place,
     X: Array,
     y: Array,

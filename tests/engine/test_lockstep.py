@@ -10,7 +10,7 @@ import pytest
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core.lockstep import solve_in_lockstep
-from gbmap._core.minimise import minimise
+from gbmap._core.minimise import Stopping, minimise
 from gbmap._rows.memory import MemoryRows
 
 CENTRES = np.array([[1.0, 2.0], [-3.0, 0.5], [40.0, -7.0]])
@@ -22,18 +22,18 @@ def bowl(number, point):
     return SCALES[number] * np.sum(difference**4), 4 * SCALES[number] * difference**3
 
 
-def descent(ask, max_iter=100):
-    return minimise(ask, np.zeros(2), unit=1.0, ftol=1e-12, max_iter=max_iter)
+def descent(evaluate, max_iter=100):
+    return minimise(evaluate, np.zeros(2), Stopping(1.0, 1e-12, max_iter))
 
 
 def test_each_solve_ends_as_it_does_alone():
     rounds = []
 
-    def answer(numbers, points):
+    def evaluate_all(numbers, points):
         rounds.append(numbers)
         return [bowl(*each) for each in zip(numbers, points, strict=True)]
 
-    together = solve_in_lockstep([descent, partial(descent, max_iter=2), descent], answer)
+    together = solve_in_lockstep([descent, partial(descent, max_iter=2), descent], evaluate_all)
     alone = [descent(partial(bowl, 0)), descent(partial(bowl, 1), 2), descent(partial(bowl, 2))]
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_array_equal(one.x, other.x)
@@ -44,14 +44,14 @@ def test_each_solve_ends_as_it_does_alone():
 
 
 @pytest.mark.parametrize("failure", [MemoryError, KeyboardInterrupt])
-def test_a_failing_answer_ends_all_solves(failure):
+def test_a_failing_evaluation_ends_all_solves(failure):
     before = threading.active_count()
 
-    def answer(numbers, points):
+    def evaluate_all(numbers, points):
         raise failure
 
     with pytest.raises(failure):
-        solve_in_lockstep([descent, descent], answer)
+        solve_in_lockstep([descent, descent], evaluate_all)
     assert threading.active_count() == before
 
 
@@ -71,8 +71,8 @@ def test_a_thread_that_cannot_be_started_leaves_none_waiting(monkeypatch):
 
 
 def test_a_failing_solve_is_told_when_the_others_have_ended():
-    def fails(ask):
-        ask(np.zeros(2))
+    def fails(evaluate):
+        evaluate(np.zeros(2))
         raise ZeroDivisionError
 
     asked = []
@@ -85,8 +85,8 @@ def test_a_failing_solve_is_told_when_the_others_have_ended():
 
 
 def test_solves_know_what_their_caller_ignores():
-    def overflows(ask):
-        return np.float64(1e308) * ask(np.zeros(2))[0]
+    def overflows(evaluate):
+        return np.float64(1e308) * evaluate(np.zeros(2))[0]
 
     with np.errstate(over="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -112,11 +112,11 @@ def test_a_fit_has_the_same_bits_with_its_races_in_step(model, monkeypatch):
     numbers = []
     evaluate = MemoryRows.value_and_gradient
 
-    def watched(rows, objective, output, thetas, signs):
+    def counted(rows, objective, output, thetas, signs):
         numbers.append(len(thetas))
         return evaluate(rows, objective, output, thetas, signs)
 
-    monkeypatch.setattr(MemoryRows, "value_and_gradient", watched)
+    monkeypatch.setattr(MemoryRows, "value_and_gradient", counted)
     alone = model.fit(X, y).ensemble_
     assert max(numbers) == 1
     monkeypatch.setattr(MemoryRows, "shares_passes", lambda rows, objective: True)

@@ -1,0 +1,58 @@
+"""What is fitted, and how hard to try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gbmap._core.objective import Objective
+from gbmap._core.rows import Rows, Sample
+from gbmap._utils.typing import Array
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How hard to try.
+
+    Attributes
+    ----------
+    n_init : int
+        Random starts per learner, gentle and steep in turn.
+    max_iter : int
+        L-BFGS iterations per solve.
+    tol : float
+        A solve ends when an iteration lowers the objective by less than `tol` times its value, or
+        times `unit` of `fit_weak_learner`, if that is larger.
+    monotone : array of shape (p,) or None
+        +1, -1 or 0: the sign that b w is held to, column by column.
+    sample_rows : tuple of int
+        The sizes of the samples, ascending. Signs and starts race on the first; the winner is
+        polished on each in turn before it meets all rows.
+    """
+
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-6
+    monotone: Array | None = None
+    sample_rows: tuple[int, ...] = (10_000,)
+
+
+@dataclass(frozen=True)
+class BoostingProblem:
+    """Rows with what is minimised over them, and how.
+
+    Attributes
+    ----------
+    rows : Rows
+    validation_rows : Rows or None
+        In the units of the rows; their losses are told, and change nothing.
+    samples : list of Sample
+        Of the rows, the smallest first. Learners are found on them.
+    objective : Objective
+    solver : Solver
+    """
+
+    rows: Rows
+    validation_rows: Rows | None
+    samples: list[Sample]
+    objective: Objective
+    solver: Solver
