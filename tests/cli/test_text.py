@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gbmap._utils.plain import plain
+from gbmap._utils.text import inert, number, percent, sentence
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._text import inert, number, plain, sentence, share
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 [red]x[/red] [link=file:///etc]y[/link] \u202egnp.exe \x9b31m \r\n:boom:"
 
@@ -66,7 +67,7 @@ def test_numbers_are_short_and_unknown_ones_a_dash(value, expected):
 
 
 def test_shares_are_in_percent():
-    assert (share(0.0512), share(None)) == ("5.12 %", "-")
+    assert (percent(0.0512), percent(None)) == ("5.12 %", "-")
 
 
 def test_plain_data_comes_through_unchanged():

@@ -11,7 +11,8 @@ import scipy.sparse
 from gbmap._core.activation import secant, sigmoid, softplus
 from gbmap._core.arrays import asarray_like, namespace, product_by_rows, wide
 from gbmap._core.units import Units
-from gbmap._utils.shown import Result, Shown, counted
+from gbmap._utils.shown import Result, Shown
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 
 # Larger weights, as of columns with a tiny spread, or intercepts, as of a huge y, leave the range of float32.

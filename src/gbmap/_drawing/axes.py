@@ -10,14 +10,13 @@ from typing import Any
 from weakref import WeakSet
 
 from gbmap._utils.optional import require
+from gbmap._utils.text import ELLIPSIS, shortened
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6E6E6E",
 )  # fmt: skip
 CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
-
-_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 _OWN: WeakSet[Any] = WeakSet()  # figures that were made here, large enough for what is drawn
 _ENOUGH, _SMALLEST = (260, 130), 0.6  # points that texts of the usual size want, and how small they become
@@ -72,8 +71,7 @@ def fit_text(ax: Any, text: Any) -> None:
 
 def cut(name: Any, length: int) -> str:
     """Return a name on one line of at most a length."""
-    text = " ".join(str(name).split())
-    return text if len(text) <= length else text[: length - 1] + _ELLIPSIS
+    return shortened(" ".join(str(name).split()), length)
 
 
 def shorten(name: Any, length: int = 40) -> str:
@@ -87,7 +85,7 @@ def wrap(name: Any, length: int, lines: int) -> str:
         return shorten(name, length)
     rows = [row for part in str(name).splitlines() for row in textwrap.wrap(part, length)]
     if len(rows) > lines:
-        rows = [*rows[: lines - 1], rows[lines - 1][: length - 1] + _ELLIPSIS]
+        rows = [*rows[: lines - 1], rows[lines - 1][: length - 1] + ELLIPSIS]
     return "\n".join(shorten(row, length) for row in rows)
 
 

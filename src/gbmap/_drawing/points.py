@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gbmap._drawing.axes import CYCLE, GREY, legend, scale, shorten, style
+from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array
 
 Style = dict[str, Any]
@@ -28,12 +29,6 @@ def scatter(ax: Any, points: Array, values: Array | None, label: str, given: Sty
         _of_numbers(ax, points, values.astype(np.float64), label, look, given)
     else:
         _of_classes(ax, points, values, label, look, given)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, or not equal to itself: NaN and NaT are not, and pandas' NA does not say."""
-    equal = value == value
-    return value is None or not (isinstance(equal, bool | np.bool_) and equal)
 
 
 def _of_numbers(ax: Any, points: Array, values: Array, label: str, look: Style, given: Style | None) -> None:

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from gbmap._fitted.columns import Columns, trace
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.missing import is_missing
 from gbmap._utils.scikit_learn import columns_of_parts
 from gbmap._utils.typing import Array, IntArray
 
@@ -81,8 +82,3 @@ def _encoded(step: Any, columns: Columns, filled: frozenset[Any]) -> Iterator[tu
     elif isinstance(step, OneHotEncoder):
         for k, categories in zip(columns.source, step.categories_):
             yield k, [each for each in categories.tolist() if not is_missing(each) and each not in filled]
-
-
-def is_missing(value: Any) -> bool:
-    # NaN, None, and pandas' marks, whose comparison with themselves has no truth value.
-    return not isinstance(value, str) and str(value) in ("nan", "None", "<NA>", "NaT")

@@ -9,6 +9,7 @@ import numpy as np
 
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
 
 # Terms of less than this share of the largest, in standard deviations, are not worth a reader's time.
@@ -118,8 +119,7 @@ class HalfSpace:
 def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
     """Return some of the inputs, drawn at random but the same each time, in standard units."""
     n, q = inputs.shape
-    n_rows = min(n, max(1, _SAMPLE_NUMBERS // q))
-    chosen = np.sort(np.random.default_rng(0).choice(n, n_rows, replace=False))
+    chosen = sample_rows(n, max(1, _SAMPLE_NUMBERS // q), 0)
     rows: Array = (dense(inputs[chosen]) - fitted.model.mean_) / fitted.model.scale_
     return rows
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from gbmap._utils.text import ELLIPSIS, counted, percent, sentence, shortened
 from gbmap._utils.typing import Array
 
 _ROWS, _HTML_ROWS = 5, 10
 _CELL, _ABOUT = 56, 160  # the longest texts in a table, and in the line above it
 _SHOWN_OUTPUTS = 3
-_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Shown:
 
     def rest(self, most: int) -> str:
         """Return a sentence about the rows that are left out; none if there are none."""
-        return f"{_ELLIPSIS} and {self.n_rows - most:,} more" if self.n_rows > most else ""
+        return f"{ELLIPSIS} and {self.n_rows - most:,} more" if self.n_rows > most else ""
 
 
 class Result:
@@ -72,32 +72,24 @@ def _row(tag: str, cells: list[str]) -> str:
 def cell(value: Any, length: int = _CELL) -> str:
     """Return a value in a few characters of one line: four digits, a dash for what is not known."""
     if isinstance(value, np.ndarray) and value.ndim:
-        shown = [cell(each) for each in value[:_SHOWN_OUTPUTS]]
-        return ", ".join([*shown, _ELLIPSIS] if len(value) > _SHOWN_OUTPUTS else shown)
+        return _listed(value, cell)
     value = value.item() if isinstance(value, np.generic | np.ndarray) else value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-    text = " ".join(str(value).split())
-    text = "".join(each if each.isprintable() else _escaped(each) for each in text)
-    return text if len(text) <= length else text[: length - 1] + _ELLIPSIS
+    return shortened(sentence(value), length)
 
 
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
-def percent(share: Any) -> str:
+def percents(shares: Any) -> str:
     """Return a share, or one of each output, in percent."""
-    shares = np.atleast_1d(np.asarray(share, dtype=np.float64))
-    shown = ["-" if math.isnan(each) else f"{100 * each:.3g} %" for each in shares[:_SHOWN_OUTPUTS]]
-    return ", ".join([*shown, _ELLIPSIS] if len(shares) > _SHOWN_OUTPUTS else shown)
+    return _listed(np.atleast_1d(np.asarray(shares, dtype=np.float64)), percent)
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number of things, such as "1 row" or "5 rows"."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+def _listed(values: Array, show: Callable[[Any], str]) -> str:
+    """Return the values of the first outputs."""
+    shown = [show(each) for each in values[:_SHOWN_OUTPUTS]]
+    return ", ".join([*shown, ELLIPSIS] if len(values) > _SHOWN_OUTPUTS else shown)
 
 
 def extent(values: Array, output_names: Array | None) -> str:

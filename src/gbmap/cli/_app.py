@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gbmap._utils.text import sentence
 from gbmap.cli._errors import Code, fail, guarded
 from gbmap.cli._screen import flush, say
-from gbmap.cli._text import sentence
 from gbmap.cli.demo import demo
 from gbmap.cli.difference import difference
 from gbmap.cli.drift import drift

@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
+from gbmap._utils.text import sentence
 from gbmap.cli._screen import say
-from gbmap.cli._text import sentence
 
 
 class Code(IntEnum):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gbmap._utils.replacing import is_place_of_file
+from gbmap._utils.text import sentence
 from gbmap.cli._errors import UsageError
 from gbmap.cli._screen import Screen
-from gbmap.cli._text import sentence
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, TextIO
 
-from gbmap.cli._text import inert, plain
+from gbmap._utils.plain import plain
+from gbmap._utils.text import inert
 
 _SECONDS_BETWEEN_LINES = 2.0  # of progress that goes to a file: it shows life, and stays short
 _WIDE = 1000  # columns of a page that is no terminal, so that programs find a row in one line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from gbmap._utils.text import number
 from gbmap.cli._screen import Page
-from gbmap.cli._text import number
 
 _SHOWN_COLUMNS = 30
 _PLURALS = {"number": "numbers", "category": "categories", "date": "dates", "dropped": "dropped"}

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from gbmap._utils.text import number, percent
 from gbmap.cli._models import load_model
 from gbmap.cli._options import Data, Json, Model, OtherModel, Quiet, Seed
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._text import number, share
 
 
 def difference(
@@ -73,9 +73,9 @@ def _show(page: Page, document: dict[str, Any]) -> None:
             [
                 *([each["output"]] if several else []),
                 "+" if each["sign"] > 0 else "-",
-                share(each["coverage"]),
+                percent(each["coverage"]),
                 number(each["mean_difference"]),
-                share(each["explained"]),
+                percent(each["explained"]),
                 each["half_space"],
             ]
             for each in found

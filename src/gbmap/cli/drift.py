@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gbmap._utils.text import counted, number, percent
 from gbmap.cli._errors import Code, UsageError
 from gbmap.cli._models import (
     frames_of,
@@ -20,7 +21,6 @@ from gbmap.cli._models import (
 from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, finite, kept
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._text import number, share
 
 _SHOWN_COLUMNS = 10
 _SHOWN_CLASSES = 5
@@ -124,8 +124,6 @@ def _rows(
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._utils.shown import counted
-
     found, more = document["assessment"], document["alarms"]
     level = f"p below {document['level']:.3g}"
     page.line(f"Drift found ({level})." if document["drift"] else f"No drift found (nothing with {level}).")
@@ -141,9 +139,9 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     if len(shifts) > _SHOWN_CLASSES:
         page.line(f"... and {len(shifts) - _SHOWN_CLASSES} more, with no smaller p; --json has them all.")
     page.line(
-        f"{share(more['share'])} of {counted(found['n_rows'], 'row')} raise the alarm; "
-        f"{share(more['expected_share'])} do without drift, {share(more['tolerated_share'])} are tolerated, "
-        f"p = {more['p_value']:.2g}."
+        f"{percent(more['share'])} of {counted(found['n_rows'], 'row')} raise the alarm; "
+        f"{percent(more['expected_share'])} do without drift, {percent(more['tolerated_share'])} are "
+        f"tolerated, p = {more['p_value']:.2g}."
     )
     _show_loss(page, found)
     page.heading("What changed, by column")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gbmap._utils.text import counted
 from gbmap.cli._models import load_model, open_data
 from gbmap.cli._options import Data, Json, Model, Quiet
 from gbmap.cli._screen import Page, Screen
@@ -36,8 +37,6 @@ def evaluate(model: Model, data: Data, as_json: Json = False, quiet: Quiet = Fal
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._utils.shown import counted
-
     page.line(f"Scores on {counted(document['rows'], 'row')}, target {document['target']}")
     show_scores(page, {"gbmap": document["scores"]})
     if document["scores_held_out"]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gbmap._utils.text import counted, number
 from gbmap.cli._models import open_data
 from gbmap.cli._options import (
     L2,
@@ -30,7 +31,6 @@ from gbmap.cli._options import (
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
-from gbmap.cli._text import number
 
 
 def fit(
@@ -119,8 +119,6 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._utils.shown import counted
-
     show_task(page, document)
     show_columns(page, [column for column in document["columns"] if column["kind"] == "dropped"])
     without = document["rows_without_target"]

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gbmap._utils.text import counted, number
 from gbmap.cli._options import Json, Model
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
-from gbmap.cli._text import number
 
 _SHOWN_LEARNERS = 20
 _SHOWN_PARAMETERS = ("n_components", "beta", "l2_regularization", "loss", "random_state")  # what fit can set
@@ -97,8 +97,6 @@ def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    from gbmap._utils.shown import counted
-
     page.line(f"{document['file']}: {document['holds']}, {number(document['bytes'])} bytes")
     page.line("written by " + ", ".join(f"{name} {each}" for name, each in document["versions"].items()))
     if "target" in document:

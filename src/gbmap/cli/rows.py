@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from gbmap._utils.text import inert
 from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, load_model, need_detector, open_data
 from gbmap.cli._options import Data, Keep, Model, NoOverwrite, Quiet, RowsOut, kept
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Screen
-from gbmap.cli._text import inert
 
 
 def predict(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any
 
@@ -14,7 +13,9 @@ from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import of_one, one_row, squeeze
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.optional import require
-from gbmap._utils.shown import Result, Shown, cell, counted, largest_first, percent
+from gbmap._utils.plain import plain
+from gbmap._utils.shown import Result, Shown, cell, largest_first, percents
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter, chunks
@@ -245,7 +246,7 @@ class DriftAssessment(Result):
         about = f"{'shifted' if self.is_shifted else 'no shift'}; {known}, shift {cell(self.shift)}"
         about += f" (p-value {cell(self.p_value)})"
         if self.share_over_threshold is not None:
-            about += f", {percent(self.share_over_threshold)} of rows raise the alarm"
+            about += f", {percents(self.share_over_threshold)} of rows raise the alarm"
         if self.expected_loss is not None:
             about += f", expected loss {cell(self.expected_loss)}"
         sizes = np.abs(self.contributions.reshape(len(self.feature_names), -1)).sum(axis=1)
@@ -308,8 +309,8 @@ class DriftAssessment(Result):
         assessment : dict
             A key per attribute; None for what is not known, such as the mean loss of no rows.
         """
-        plain: dict[str, Any] = _plain(self)
-        return plain
+        found: dict[str, Any] = plain(self)
+        return found
 
     def plot(self, *, output: Any = None, n_features: int = 12, ax: Any = None) -> BarDisplay:
         """Draw the contributions of the features as bars, the largest first.
@@ -482,15 +483,3 @@ def _regions(
         "unseen_share": of_one(np.array([group.unseen_share for group in groups])),
         "expected_unseen_share": of_one(np.array([group.expected_unseen_share for group in groups])),
     }
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: arrays as lists, names of other types as text, NaN as None."""
-    if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, np.ndarray | tuple):
-        return [_plain(each) for each in value]
-    number = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, float):
-        return number if math.isfinite(number) else None
-    return number if isinstance(number, str | int | None) else str(number)

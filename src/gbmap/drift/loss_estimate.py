@@ -11,7 +11,8 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from gbmap._utils.optional import require
-from gbmap._utils.shown import Result, Shown, cell, counted
+from gbmap._utils.shown import Result, Shown, cell
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._places import level_ties

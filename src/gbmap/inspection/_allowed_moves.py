@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fit.sources.device import in_memory
-from gbmap._fitted.column_values import categories, is_missing
+from gbmap._fitted.column_values import categories
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._smallest_move import MoveProblem
 

@@ -16,7 +16,8 @@ from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import of_one, one_row, squeeze
 from gbmap._fitted.words import half_space, standard_rows
 from gbmap._utils.optional import require
-from gbmap._utils.shown import Result, Shown, cell, counted, percent
+from gbmap._utils.shown import Result, Shown, cell, percents
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.estimators import GBMAPRegressor
 from gbmap.estimators.base import coordinate_names
@@ -69,7 +70,7 @@ class Agreement(Result):
 
     def _shown(self) -> Shown:
         differ = f"the models differ by {cell(self.mean)} on average, {cell(self.largest)} at most"
-        return Shown(f"on the {percent(self.share)} of rows where no learner is active, {differ}")
+        return Shown(f"on the {percents(self.share)} of rows where no learner is active, {differ}")
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,8 @@ from gbmap._drawing import HeatmapDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import one_row, squeeze
 from gbmap._utils.optional import require
-from gbmap._utils.shown import Result, Shown, counted, largest_first
+from gbmap._utils.shown import Result, Shown, largest_first
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
 
 _WORK_NUMBERS = 1 << 22  # Hessians held at a time when only their mean is kept: 32 MB

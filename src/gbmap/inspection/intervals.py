@@ -20,7 +20,8 @@ from gbmap._fitted.results import one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
-from gbmap._utils.shown import Result, Shown, cell, counted
+from gbmap._utils.shown import Result, Shown, cell
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._branch_and_bound import Learners, largest
 

@@ -14,7 +14,8 @@ from gbmap._drawing import BarDisplay, CurveDisplay
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.optional import require
-from gbmap._utils.shown import Result, Shown, counted, percent
+from gbmap._utils.shown import Result, Shown, percents
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 
 _MOST_DOUBLINGS = 60  # of a step towards a minimum that may lie at infinity
@@ -94,11 +95,11 @@ class LearnerCards(Result):
     def _shown(self) -> Shown:
         about = counted(len(self.names), "learner")
         if self.explained_loss is not None:
-            about += f", which explain {percent(self.explained_loss[-1])} of the loss"
+            about += f", which explain {percents(self.explained_loss[-1])} of the loss"
         table = {
             "learner": self.names,
             "sign": ["+" if sign > 0 else "-" for sign in self.signs],
-            "active": [percent(share) for share in self.active_share],
+            "active": [percents(share) for share in self.active_share],
             "spread": self.contribution_spread,
             "half-space": self.half_spaces,
         }

@@ -17,7 +17,8 @@ from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
-from gbmap._utils.shown import Result, Shown, counted, percent
+from gbmap._utils.shown import Result, Shown, percents
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
 from gbmap.inspection.explanation import explain
 
@@ -99,10 +100,10 @@ class Regions(Result):
 
     def _shown(self) -> Shown:
         known = f"{counted(len(self.n_rows), 'region')} of {counted(self.n_patterns, 'pattern')}"
-        about = f"{known}, with {percent(self.share.sum())} of {counted(len(self.labels), 'row')}"
+        about = f"{known}, with {percents(self.share.sum())} of {counted(len(self.labels), 'row')}"
         table = {
             "region": np.arange(len(self.share)),
-            "share": [percent(share) for share in self.share],
+            "share": [percents(share) for share in self.share],
             "mean prediction": self.mean_prediction,
             "mean target": self.mean_target,
             "description": self.descriptions,

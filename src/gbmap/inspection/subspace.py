@@ -10,7 +10,8 @@ import numpy as np
 from gbmap._drawing import CurveDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.optional import require
-from gbmap._utils.shown import Result, Shown, counted, percent
+from gbmap._utils.shown import Result, Shown, percents
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
 
 
@@ -57,7 +58,7 @@ class ActiveSubspace(Result):
         known = f"{counted(len(self.shares), 'direction')} of {counted(len(self.feature_names), 'input')}"
         about = f"{known}, effective dimension {self.effective_dimension:.3g}"
         main = np.asarray(self.feature_names, dtype=object)[np.abs(self.directions).argmax(axis=1)]
-        shares = [percent(share) for share in self.shares]
+        shares = [percents(share) for share in self.shares]
         return Shown(about, {"direction": np.arange(len(shares)), "share": shares, "mostly": main})
 
     def transform(self, X: Any, n_components: int = 2) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.missing import is_missing
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -186,10 +186,8 @@ def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     graph = Graph(_kind_of(operator), scope.get_unique_variable_name)
     rows = _joined_inputs(graph, operator)
     mark = imputer.missing_values
-    if isinstance(mark, Real) and mark == mark:
-        missing = graph.add("Equal", rows, graph.constant(mark))
-    else:
-        missing = graph.add("IsNaN", rows)
+    is_nan = is_missing(mark)
+    missing = graph.add("IsNaN", rows) if is_nan else graph.add("Equal", rows, graph.constant(mark))
     fill = np.nan_to_num(imputer.statistics_.astype(np.float64))
     filled = graph.add("Where", missing, graph.constant(fill), rows)
     parts = [graph.add("Gather", filled, graph.tensor(_kept_by(imputer)), axis=1)]
@@ -202,4 +200,4 @@ def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
 
 def _kept_by(imputer: SimpleImputer) -> Array:
     """Return the columns that an imputer keeps: those that have a value to fill in."""
-    return np.flatnonzero([value == value for value in imputer.statistics_])
+    return np.flatnonzero([not is_missing(value) for value in imputer.statistics_])

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from gbmap._drawing.axes import shorten
-from gbmap._drawing.points import is_missing
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.missing import is_missing
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
-from gbmap._utils.typing import Array
 
 
 def output_label(fitted: FittedModel, output: int) -> str:
@@ -32,13 +31,6 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
     return int(value)
-
-
-def sampled_rows(n_rows: int, max_rows: int, random_state: int) -> Array:
-    """Return the positions of all rows, or of so many drawn at random, in order."""
-    if n_rows <= max_rows:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
 
 
 def take_row(X: Any, row: Any, name: str) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._drawing.points import is_missing
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.missing import is_missing
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 

@@ -12,9 +12,10 @@ from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.points import scatter
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel, coordinate_index
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
-from gbmap.plots._arguments import check_count, sampled_rows
+from gbmap.plots._arguments import check_count
 from gbmap.plots._colors import color_of
 from gbmap.plots._explained import explained_shares
 
@@ -115,7 +116,7 @@ class EmbeddingDisplay:
         """
         fitted, X, y, color = FittedModel.of(model), in_memory(X), in_memory(y), in_memory(color)
         n_rows = num_samples(X)
-        rows = sampled_rows(n_rows, check_count("max_rows", max_rows), random_state)
+        rows = sample_rows(n_rows, check_count("max_rows", max_rows), random_state)
         values, label = color_of(fitted, model, X, y, color, output, rows)
         X = safe_indexing(X, rows)
         y = None if y is None else safe_indexing(y, rows)

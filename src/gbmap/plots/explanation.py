@@ -12,9 +12,10 @@ from gbmap._drawing.axes import cut, fit_text
 from gbmap._fit.sources.device import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import one_row
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap.inspection import attributions, explain
-from gbmap.plots._arguments import check_count, output_label, sampled_rows, take_row, values_of, written
+from gbmap.plots._arguments import check_count, output_label, take_row, values_of, written
 
 _BACKGROUND_ROWS = 500  # of X, to compare a row with if no baseline is given
 
@@ -179,4 +180,4 @@ def _background(X: Any, baseline: Any, random_state: int) -> Any:
         raise ValueError(
             "baseline must be given if X has one row, since there is nothing to compare it with."
         )
-    return safe_indexing(X, sampled_rows(num_samples(X), _BACKGROUND_ROWS, random_state))
+    return safe_indexing(X, sample_rows(num_samples(X), _BACKGROUND_ROWS, random_state))

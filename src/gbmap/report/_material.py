@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 
@@ -62,7 +63,7 @@ class Rows:
     def sample(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Return at most so many rows, drawn at random, in their order."""
         n = len(self)
-        chosen = np.arange(n) if n <= n_rows else np.sort(rng.choice(n, n_rows, replace=False))
+        chosen = sample_rows(n, n_rows, rng)
         return replace(
             self,
             X=self.X if n <= n_rows else safe_indexing(self.X, chosen),

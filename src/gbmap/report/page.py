@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from gbmap._utils.optional import require
+from gbmap._utils.text import shortened
 
 _SCRIPTS = (
     "base",
@@ -117,4 +118,4 @@ def count(value: int, noun: str = "", plural: str = "") -> str:
 
 def short(name: str, length: int = _LONGEST_NAME) -> str:
     """Return a name that fits on the page."""
-    return name if len(name) <= length else name[: length - 1] + "…"
+    return shortened(name, length)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from gbmap._rows.threads import single_threaded_blas
+from gbmap._utils.plain import plain
 from gbmap._utils.replacing import replacing
-from gbmap._utils.shown import Result, Shown, counted
+from gbmap._utils.shown import Result, Shown
+from gbmap._utils.text import counted
 from gbmap.report._material import Material, Rows, gather
-from gbmap.report._plain import plain
 from gbmap.report.contents.drift import study_drift
 from gbmap.report.contents.explanations import explain_points
 from gbmap.report.contents.features import importance_order, study_features

@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from gbmap._fitted.column_values import is_missing
+from gbmap._utils.missing import is_missing
 from gbmap._utils.scikit_learn import columns_of_parts, dropped_group, groups_of_categories
 from gbmap.sql._text import Dialect, clip, identifier, literal, number
 

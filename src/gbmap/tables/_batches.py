@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gbmap._utils.missing import is_missing
 from gbmap._utils.optional import require
 from gbmap.tables.errors import TableError, listed, listed_near, shown
 
@@ -96,14 +97,7 @@ def _of_series(series: Any) -> Any:
     try:
         return pa.chunked_array(pa.array(series, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
-        return pa.array([None if _is_missing(value) else str(value) for value in series], pa.string())
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA cannot tell, nor can arrays
-        return type(value).__name__ == "NAType"
+        return pa.array([None if is_missing(value) else str(value) for value in series], pa.string())
 
 
 def _of_other(frame: Any) -> Any:

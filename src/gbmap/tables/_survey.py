@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gbmap._utils.shown import counted
+from gbmap._utils.text import counted
 from gbmap.tables._inference import Watch
 from gbmap.tables._progress import Progress
 from gbmap.tables._targets import guess_task

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._utils.refitting import whole_or_undone
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import Interval, InvalidParameterError, StrOptions
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
@@ -438,7 +439,5 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
 
 def _sample(X: Any, y: Array, most: int, seed: int) -> tuple[Any, Array]:
-    if len(y) <= most:
-        return X, y
-    chosen = np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
+    chosen = sample_rows(len(y), most, seed)
     return X.iloc[chosen], y[chosen]

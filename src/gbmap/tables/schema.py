@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gbmap._utils.shown import Result, Shown, cell, counted
+from gbmap._utils.shown import Result, Shown, cell
+from gbmap._utils.text import counted
 
 KINDS = ("number", "category", "date", "dropped")
 TASKS = ("regression", "classification")

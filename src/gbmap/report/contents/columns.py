@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fitted.model import dense
+from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
-from gbmap.report._plain import rounded
+from gbmap.report._rounding import rounded
 
 _MOST_LEVELS = 30
 _FEWEST = 8
-_MISSING = ("nan", "None", "<NA>", "NaT")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def numbers(values: Array) -> Array:
     """Return values as numbers, NaN where they are missing."""
     if values.dtype.kind in "iufb":
         return values.astype(np.float64)
-    known = np.array([str(value) not in _MISSING for value in values], dtype=bool)
+    known = np.array([not is_missing(value) for value in values], dtype=bool)
     out = np.full(len(values), np.nan)
     out[known] = values[known].astype(np.float64)
     return out
@@ -96,12 +97,8 @@ def _objects(values: Array) -> Array:
 
 
 def _categories(feature: int, values: Array) -> Column:
-    names = [str(value) for value in values]
-    counts: dict[str, int] = {}
-    for name in names:
-        if name not in _MISSING:
-            counts[name] = counts.get(name, 0) + 1
-    order = sorted(counts, key=lambda name: -counts[name])
+    names = [None if is_missing(value) else str(value) for value in values]
+    order = [name for name, _ in Counter(name for name in names if name is not None).most_common()]
     levels = order if len(order) <= _MOST_LEVELS else [*order[: _MOST_LEVELS - 1], "(other)"]
     code = {name: min(i, len(levels) - 1) for i, name in enumerate(order)}
-    return Column(feature, "category", levels, [code.get(name) for name in names])
+    return Column(feature, "category", levels, [None if name is None else code[name] for name in names])

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftAssessment, DriftDetector
 from gbmap.report._material import Material, Rows
-from gbmap.report._plain import rounded, significant
+from gbmap.report._rounding import rounded, significant
 from gbmap.report.contents.columns import is_category, numbers, raw_values
 
 _NEIGHBORS = 5

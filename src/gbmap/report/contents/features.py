@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material
-from gbmap.report._plain import rounded, significant, spread_of
+from gbmap.report._rounding import rounded, significant, spread_of
 from gbmap.report.contents.columns import numbers, raw_values
 from gbmap.report.contents.explanations import Explanations
 

@@ -11,6 +11,7 @@ import scipy
 import sklearn
 
 import gbmap
+from gbmap._utils.text import shortened
 from gbmap.report._material import Material
 
 _LONGEST_PARAMETER = 200
@@ -92,5 +93,4 @@ def describe_fit(material: Material) -> Fitted:
 
 
 def _shown(value: Any) -> str:
-    shown = " ".join(repr(value).split())
-    return shown if len(shown) <= _LONGEST_PARAMETER else shown[: _LONGEST_PARAMETER - 1] + "…"
+    return shortened(" ".join(repr(value).split()), _LONGEST_PARAMETER)

@@ -9,7 +9,7 @@ import numpy as np
 from gbmap._utils.typing import Array
 from gbmap.inspection import LearnerCards, learner_cards
 from gbmap.report._material import Material
-from gbmap.report._plain import significant
+from gbmap.report._rounding import significant
 
 _MOST_CARDS = 120
 _WORTH_SAYING = 0.01  # of the loss

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from gbmap._fitted.model import dense
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
-from gbmap.report._plain import rounded, significant, spread_of
+from gbmap.report._rounding import rounded, significant, spread_of
 from gbmap.report.contents.columns import Column, read_columns
 from gbmap.report.contents.explanations import Explanations
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
-from gbmap.report._plain import significant
+from gbmap.report._rounding import significant
 
 Scores = dict[str, float | None]
 

@@ -10,7 +10,7 @@ from gbmap._utils.typing import Array
 from gbmap.inspection import Regions as RegionTable
 from gbmap.inspection import regions
 from gbmap.report._material import Material
-from gbmap.report._plain import significant
+from gbmap.report._rounding import significant
 
 _MOST_REGIONS = 8
 

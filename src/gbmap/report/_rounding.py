@@ -1,39 +1,14 @@
-"""Numbers and names as strict JSON has them: rounded to what a reader can use, NaN as null."""
+"""PlainList and names as strict JSON has them: rounded to what a reader can use, NaN as null."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from gbmap._utils.plain import PlainList
 from gbmap._utils.typing import Array
-
-
-class Numbers(list[Any]):
-    """Numbers that are as JSON has them already: there are too many to look at twice."""
-
-
-def plain(value: Any) -> Any:
-    """Return a value as plain numbers, texts, lists and dictionaries; what is not finite as None."""
-    if isinstance(value, Numbers):
-        return value
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, dict):
-        return {text(key): plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray | list | tuple):
-        return [plain(each) for each in value]
-    number = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, float):
-        return number if math.isfinite(number) else None
-    return number if isinstance(number, bool | int | None) else text(number)
-
-
-def text(value: Any) -> str:
-    """Return a name as text that can be written in UTF-8."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def significant(value: Any, digits: int = 6) -> float | None:
@@ -51,14 +26,14 @@ def rounded(values: Any, digits: int = 4, spread: float | None = None) -> list[A
         numbers = np.round(values, decimals)
     numbers = np.where(np.isfinite(numbers), numbers, values)
     if numbers.ndim > 1:
-        return Numbers(_numbers(row) for row in numbers)
+        return PlainList(_numbers(row) for row in numbers)
     return _numbers(numbers)
 
 
-def _numbers(values: Array) -> Numbers:
+def _numbers(values: Array) -> PlainList:
     """Return an array as a list: whole numbers without a decimal point, which saves a third of the file."""
     is_whole = (np.abs(values) < 2**53) & (values == np.floor(values))
-    return Numbers(
+    return PlainList(
         int(number) if whole else number if math.isfinite(number) else None
         for number, whole in zip(values.tolist(), is_whole.tolist())
     )
