@@ -1,8 +1,5 @@
 """Fits that are killed and go on from their file: the same model, to the bit."""
 
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from dataclasses import replace
@@ -10,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
@@ -25,13 +23,10 @@ from gbmap.estimators.checkpoint import Checkpoint, identity_of
 from gbmap.persistence import ModelFileError
 
 X, y = make_friedman1(400, random_state=0)
-CHILD = textwrap.dedent("""
-    import sys, time
-    from sklearn.datasets import make_friedman1
-    from gbmap import GBMAPRegressor
-    X, y = make_friedman1(400, random_state=0)
-    GBMAPRegressor(12, random_state=0, early_stopping={early_stopping}).fit(X, y, checkpoint=sys.argv[1])
-""")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning"),  # JAX, if a test has loaded it
+]
 
 
 def assert_same(model, expected):
@@ -62,25 +57,25 @@ def fit_until(model, path, stage, monkeypatch, *data):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_process_killed_at_random_moments_ends_with_the_same_model(tmp_path, early_stopping):
+def test_a_process_killed_at_random_moments_ends_with_the_same_model(tmp_path, start, early_stopping):
     path, rng = tmp_path / "fit.gbmap", np.random.default_rng(early_stopping)
-    script = CHILD.format(early_stopping=early_stopping)
+    model = GBMAPRegressor(12, random_state=0, early_stopping=early_stopping)
     kills = 0
     for _ in range(6):
         before = path.stat().st_mtime_ns if path.exists() else 0
-        child = subprocess.Popen([sys.executable, "-c", script, str(path)])
-        while child.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
+        child = start(model.fit, X, y, checkpoint=path)
+        while child.is_alive() and (not path.exists() or path.stat().st_mtime_ns == before):
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.1))
-        if child.poll() is not None:
-            assert child.returncode == 0
+        if not child.is_alive():
+            assert child.exitcode == 0
             break
         child.kill()
-        child.wait()
+        child.join()
         kills += 1
     assert kills > 0
-    model = GBMAPRegressor(12, random_state=0, early_stopping=early_stopping)
-    expected = GBMAPRegressor(12, random_state=0, early_stopping=early_stopping).fit(X, y)
+    assert not hasattr(model, "ensemble_")
+    expected = clone(model).fit(X, y)
     assert_same(model.fit(X, y, checkpoint=path), expected)
     assert [each.name for each in tmp_path.iterdir() if not each.name.endswith(".tmp")] == ["fit.gbmap"]
 

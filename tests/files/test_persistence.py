@@ -10,11 +10,9 @@ import os
 import pickle
 import re
 import struct
-import subprocess
-import sys
-import textwrap
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -501,36 +499,32 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
     assert caught.value.filename == str(tmp_path / "m.gbmap")
 
 
-SAVER = textwrap.dedent("""
-    import sys
-    import numpy as np
-    import gbmap
-    path, models = sys.argv[1], [gbmap.load(name) for name in sys.argv[2:]]
-    print("ready", flush=True)
-    while True:
-        for model in models:
-            gbmap.save(model, path)
-""")
+KEEP_SAVING = """
+ready.set()
+while True:
+    for model in models:
+        save(model, path)
+"""
 
 
-def test_a_process_killed_while_it_saves_leaves_a_whole_file(tmp_path):
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")  # JAX, if a test has loaded it
+def test_a_process_killed_while_it_saves_leaves_a_whole_file(tmp_path, context, start):
     """Only a hidden file with the end .tmp may be left beside it."""
     models = [regressor(n_components=n).fit(X, y) for n in (1, 3)]
-    for n, model in enumerate(models):
-        gbmap.save(model, tmp_path / f"source{n}")
     answers = [model.predict(X).tobytes() for model in models]
-    target = tmp_path / "folder" / "m.gbmap"
-    target.parent.mkdir()
+    target = tmp_path / "m.gbmap"
     gbmap.save(models[0], target)
-    for delay in np.random.default_rng(0).uniform(0, 0.02, size=2):
-        sources = [str(tmp_path / f"source{n}") for n in range(2)]
-        child = subprocess.Popen([sys.executable, "-c", SAVER, str(target), *sources], stdout=subprocess.PIPE)
-        with child:
-            assert child.stdout.readline() == b"ready\n"
-            time.sleep(delay)
-            child.kill()
+    for delay in np.random.default_rng(0).uniform(0, 0.02, size=8):
+        ready = context.Event()
+        names = {"ready": ready, "models": models, "save": gbmap.save, "path": target}
+        child = start(exec, KEEP_SAVING, names)
+        assert ready.wait(60)
+        time.sleep(delay)
+        child.kill()
+        child.join()
         assert gbmap.load(target).predict(X).tobytes() in answers
-        others = [name for name in os.listdir(target.parent) if name != target.name]
+        others = [name for name in os.listdir(tmp_path) if name != target.name]
         assert all(name.startswith(".gbmap-") and name.endswith(".tmp") for name in others)
 
 
@@ -594,11 +588,15 @@ def load_forged(content, arrays, path):
     return gbmap.load(path)
 
 
-def own_models():
-    yield classifier(init=classifier()).fit(IRIS, LABELS["text"]), IRIS
-    yield DriftDetector(scaled(regressor(loss=losses.Huber(1.0))), cv=2, random_state=0).fit(X, y), X
+@cache
+def own_model(nth):
+    """Return the nth of some models, and rows for it."""
+    if nth == 0:
+        return classifier(init=classifier()).fit(IRIS, LABELS["text"]), IRIS
+    if nth == 1:
+        return DriftDetector(scaled(regressor(loss=losses.Huber(1.0))), cv=2, random_state=0).fit(X, y), X
     table = golden_script().table()
-    yield TableModel("level", n_components=2, reference_rows=10).fit(table), table
+    return TableModel("level", n_components=2, reference_rows=10).fit(table), table
 
 
 # Members that no answer needs, or that have a default. Without the last three a model is an unfitted one.
@@ -614,7 +612,7 @@ SPARE = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_a_state_without_one_of_its_members_is_refused(tmp_path, nth):
     """Or, for scikit-learn's own steps and for what no answer needs, fails or answers without harm."""
-    model, rows = list(own_models())[nth]
+    model, rows = own_model(nth)
     sound, arrays = stored_state(model)
     for position, (name, members) in enumerate(instances_in(sound)):
         for member in members:
@@ -659,7 +657,7 @@ FORGED_MEMBERS = [
 
 @pytest.mark.parametrize(("name", "member", "value"), FORGED_MEMBERS)
 def test_a_state_with_an_impossible_member_is_refused(tmp_path, name, member, value):
-    model, _ = next(own_models())
+    model, _ = own_model(0)
     content, arrays = stored_state(model)
     next(members for cls, members in instances_in(content) if cls == name)[member] = value
     with pytest.raises(ModelFileError):
@@ -716,7 +714,7 @@ def test_a_model_of_a_table_with_an_impossible_member_is_refused(tmp_path, name,
 
 @pytest.mark.parametrize("shape", [(2, 5), (7, 4), (0, 4), (6, 4, 1), (24,)])
 def test_weights_of_another_shape_are_refused(tmp_path, shape):
-    model, _ = next(own_models())
+    model, _ = own_model(0)
     content, arrays = stored_state(model)
     weights = next(members for cls, members in instances_in(content) if cls == "Ensemble")["weights"]
     arrays[weights["array"]] = np.zeros(shape)
@@ -733,7 +731,7 @@ def test_learners_that_do_not_fill_their_last_stage_are_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", ["f4", "i8", "?"])
 def test_parameters_of_another_type_are_refused(tmp_path, kind):
-    model, _ = next(own_models())
+    model, _ = own_model(0)
     content, arrays = stored_state(model)
     for name in ("weights", "offsets", "center"):
         forged = list(arrays)
@@ -826,24 +824,32 @@ def test_a_chain_of_initial_models_may_be_long(tmp_path):
 # --- other ways to store a model ------------------------------------------------------------------
 
 
-def everything():
-    yield regressor(init=LinearRegression()).fit(X, y), X
-    yield classifier().fit(IRIS, LABELS["text"]), IRIS
-    yield make_pipeline(StandardScaler(), regressor()).fit(X, y), X
-    yield DriftDetector(regressor(), cv=2, random_state=0).fit(X, y), X
-    yield DriftDetector(LinearRegression(), cv=2, surrogate=regressor(), random_state=0).fit(X, y), X
+EVERYTHING = {
+    "init": lambda: (regressor(init=LinearRegression()), X, y),
+    "classes": lambda: (classifier(), IRIS, LABELS["text"]),
+    "pipeline": lambda: (make_pipeline(StandardScaler(), regressor()), X, y),
+    "detector": lambda: (DriftDetector(regressor(), cv=2, random_state=0), X, y),
+    "surrogate": lambda: (
+        DriftDetector(LinearRegression(), cv=2, surrogate=regressor(), random_state=0), X, y,
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("nth", range(5))
-def test_pickle_works_too(nth):
-    model, rows = list(everything())[nth]
+@pytest.fixture(params=EVERYTHING)
+def fresh(request):
+    """A fitted model that nothing has been asked of, and rows for it."""
+    model, rows, target = EVERYTHING[request.param]()
+    return model.fit(rows, target), rows
+
+
+def test_pickle_works_too(fresh):
+    model, rows = fresh
     assert_same_model(pickle.loads(pickle.dumps(model)), model, rows)
 
 
-@pytest.mark.parametrize("nth", range(5))
-def test_skops_works_too(nth, tmp_path):
+def test_skops_works_too(fresh, tmp_path):
     io = pytest.importorskip("skops.io")
-    model, rows = list(everything())[nth]
+    model, rows = fresh
     io.dump(model, tmp_path / "m.skops")
     unknown = io.get_untrusted_types(file=tmp_path / "m.skops")
     assert all(name.startswith(("gbmap.", "numpy.")) for name in unknown), unknown
