@@ -205,6 +205,21 @@ def test_scores_and_labels_mean_what_they_do_in_scikit_learns_outlier_detectors(
     assert set(detector.predict(new)) == {-1, 1}
 
 
+def test_one_measurement_tells_all_of_a_row_that_is_known():
+    X, y = make_rows()
+    new, model = make_rows(seed=1)[0] * 2, regressor().fit(X, y)
+    detector = DriftDetector(model).fit(X, y)
+    assert (detector.alarms(new)["p_value"], detector.alarms(new)["is_alarm"]) == (None, None)
+    detector.set_threshold(0.5)
+    found = detector.alarms(new)
+    assert found["p_value"] is None
+    np.testing.assert_array_equal(found["is_alarm"], detector.predict(new) == -1)
+    detector.fit(X[::2], y[::2], X_cal=X[1::2], y_cal=y[1::2])
+    found = detector.alarms(new)
+    np.testing.assert_array_equal(found["indicator"], detector.indicator(new))
+    np.testing.assert_array_equal(found["p_value"], detector.p_values(new))
+
+
 def test_rows_that_move_along_an_irrelevant_column_raise_no_alarm_but_along_a_relevant_one_they_do():
     X, y = make_rows(600)
     detector = DriftDetector(regressor(l2_regularization=0.1), random_state=0).fit(X, y)

@@ -145,11 +145,11 @@ def alarm_columns(model: Any, features: Any) -> Any:
 
 
 def _alarms(model: Any, features: Any) -> dict[str, Any]:
-    indicator = model.detector_.indicator(features)
+    found = model.detector_.alarms(features)
     return {
-        "drift_indicator": indicator,
-        "drift_p_value": model.detector_._p_values(indicator),
-        "drift_alarm": model.detector_._decide(indicator) < 0,
+        "drift_indicator": found["indicator"],
+        "drift_p_value": found["p_value"],
+        "drift_alarm": found["is_alarm"],
     }
 
 

@@ -314,6 +314,25 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     def _p_values(self, indicators: Array) -> Array:
         return self._need_calibration().p_values(indicators, self._rounding)
 
+    def alarms(self, X: Any) -> dict[str, Any]:
+        """Return all that is known of each row, of one measurement.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+
+        Returns
+        -------
+        alarms : dict of arrays of shape (n,)
+            "indicator"; "p_value", None without calibration rows; "is_alarm", None without a threshold.
+        """
+        indicator = self.indicator(X)
+        return {
+            "indicator": indicator,
+            "p_value": None if self._calibration is None else self._p_values(indicator),
+            "is_alarm": self._decide(indicator) < 0 if hasattr(self, "threshold_") else None,
+        }
+
     def _read_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Return rows with the right columns; what they hold, the model's own validation sees to."""
         if hasattr(X, "columns"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     threshold = getattr(detector, "threshold_", None)
     indicators = detector.indicator(held_out.X), detector.indicator(new.X)
     bins, shares = _histograms(*indicators, threshold)
-    of_points = _indicators_of_points(material, detector)
+    indicator, alarm = _of_points(material, detector)
     interval = found.expected_loss_interval
     return Drift(
         verdict=_verdict(found),
@@ -141,8 +142,8 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
         held_out_shares=rounded(shares[0], spread=1.0),
         new_shares=rounded(shares[1], spread=1.0),
         reasons=_reasons(material, new, detector, found),
-        indicator=rounded(of_points),
-        alarm=_alarms(detector, of_points),
+        indicator=indicator,
+        alarm=alarm,
     )
 
 
@@ -193,19 +194,17 @@ def _histograms(held_out: Array, new: Array, threshold: float | None) -> tuple[A
     return edges, shares
 
 
-def _alarms(detector: DriftDetector, indicators: Array) -> list[bool | None]:
-    """Return whether rows raise the alarm; None for those without an indicator, and without a threshold."""
-    if not hasattr(detector, "threshold_"):
-        return [None] * len(indicators)
-    is_alarm = detector._decide(indicators) < 0
-    return [None if np.isnan(one) else bool(alarm) for one, alarm in zip(indicators, is_alarm)]
+def _of_points(material: Material, detector: DriftDetector) -> tuple[list[Any], list[bool | None]]:
+    """Return the indicators of the rows on the map, and whether they raise the alarm, if that is known.
 
-
-def _indicators_of_points(material: Material, detector: DriftDetector) -> Array:
-    """Return the indicators of the rows on the map, NaN for training rows: they are their own neighbours."""
-    return material.stack(
-        lambda rows: np.full(len(rows), np.nan) if rows.kind == "training" else detector.indicator(rows.X)
-    )
+    Training rows, which come first, have neither, since they are their own neighbours.
+    """
+    training, *others = material.points
+    found = [detector.alarms(rows.X) for rows in others]
+    indicators = np.concatenate([np.full(len(training), np.nan), *(each["indicator"] for each in found)])
+    alarms = [None if each["is_alarm"] is None else each["is_alarm"].tolist() for each in found]
+    of_others = [of or [None] * len(rows) for of, rows in zip(alarms, others)]
+    return rounded(indicators), [*([None] * len(training)), *chain(*of_others)]
 
 
 def _reasons(material: Material, new: Rows, detector: DriftDetector, found: DriftAssessment) -> list[Reason]:
