@@ -339,6 +339,18 @@ def test_the_matrix_of_a_sample_is_that_of_one_in_memory(convert):
 
 
 @everywhere
+def test_rows_that_are_looked_at_once_follow_no_scores(convert):
+    objective = Objective(SquaredError(), Softplus(2.0), 0.1)
+    with ThreadTeam(1) as team:
+        rows, _, _ = as_rows(
+            convert(X), convert(y[:, None]), 0.0, None, team, standardize=True, residual=True
+        )
+        few = rows.activations(objective, 0, np.ones(6), 100)
+    assert len(few.y) == 100
+    assert not rows.samples  # else each learner would be added to them too
+
+
+@everywhere
 @pytest.mark.parametrize("few", [1 << 20, 0], ids=["in memory", "where the rows are"])
 def test_scores_that_go_back_go_back_in_samples_too(convert, few, monkeypatch):
     monkeypatch.setattr(device, "_FEW_NUMBERS", few)

@@ -103,11 +103,23 @@ class Objective:
             along = np.column_stack([self.ridge_units.fold_gradient(v, d), d])
         return self.ridge * np.einsum("ij,ij->i", penalised, penalised), 2 * self.ridge * along
 
-    def ridge_curvature(self, active: Array) -> tuple[Array, Array]:
-        """Return d and u, (p + 2,) each: the ridge term's second derivative is 2 ridge (diag(d) + u u^T).
+    def ridge_hessian(self, active: Array) -> Array:
+        """Return the ridge term's second derivative in (a, w, c), (p + 2, p + 2).
 
         `active` tells which of the p columns are not constant.
         """
+        own, shared = self._ridge_curvature(active)
+        matrix: Array = 2 * self.ridge * (np.diag(own) + np.outer(shared, shared))
+        return matrix
+
+    def ridge_diagonal(self, active: Array) -> Array:
+        """Return its diagonal."""
+        own, shared = self._ridge_curvature(active)
+        diagonal: Array = 2 * self.ridge * (own + shared**2)
+        return diagonal
+
+    def _ridge_curvature(self, active: Array) -> tuple[Array, Array]:
+        """Return d and u, (p + 2,) each: the second derivative is 2 ridge (diag(d) + u u^T)."""
         scale, mean = active.astype(float), np.zeros(len(active))
         if self.ridge_units is not None:
             scale, mean = self.ridge_units.inverse_scale, self.ridge_units.mean

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from gbmap._core.units import Units
 from gbmap._rows.moments import (
     Moments,
     check_finite,
@@ -37,6 +38,8 @@ class Blocks:
     same to the last bit for any number of threads. Rows that are a part of others keep their `block_rows`.
     """
 
+    is_dense = True  # so that a matrix of products of its columns is worth while
+
     def __init__(self, n_rows: int, n_columns: int, dtype: np.dtype[Any], block_rows: int):
         self.n_rows, self.n_columns, self.dtype, self.block_rows = n_rows, n_columns, dtype, block_rows
         self.n_blocks = -(-n_rows // self.block_rows)
@@ -53,6 +56,12 @@ class Blocks:
     def bounds(self, block: int) -> tuple[int, int]:
         """Return the first row of a block, and its last one + 1."""
         return block * self.block_rows, min((block + 1) * self.block_rows, self.n_rows)
+
+    def pieces(self, block: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the bounds of parts of a block that have at most so many rows."""
+        start, stop = self.bounds(block)
+        for i in range(start, stop, most):
+            yield i, min(i + most, stop)
 
 
 def layout_of(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> int:
@@ -91,9 +100,22 @@ class DenseBlocks(Blocks):
         result: Array = np.dot(r, x)
         return result
 
-    def take(self, indices: IntArray) -> Array:
-        """Return some rows as a new array."""
-        return self.X[indices]
+    def center(self, units: Units) -> Array | None:
+        """Return what is to be subtracted from rows before they are multiplied, if anything is."""
+        return units.center.astype(self.dtype) if units.center.any() else None
+
+    def sample(self, indices: IntArray, units: Units) -> tuple[DenseBlocks, Units]:
+        """Return some rows, copied, in standard units, and the units that they have then."""
+        return self.standardised(self.X[indices], units)
+
+    @staticmethod
+    def standardised(X: Array, units: Units) -> tuple[DenseBlocks, Units]:
+        """Bring an array to standard units in place, in its own type, and return its blocks and units."""
+        coarse_mean = units.mean.astype(X.dtype)
+        X -= coarse_mean
+        X -= (units.mean - coarse_mean).astype(X.dtype)  # what the type could not hold of the mean
+        X *= units.inverse_scale.astype(X.dtype)
+        return DenseBlocks(X), units.of_standard_rows()
 
     def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
         """Return the moments of the columns, from one pass for all but odd columns.
@@ -136,6 +158,8 @@ class DenseBlocks(Blocks):
 class SparseBlocks(Blocks):
     """Blocks of a CSR matrix, as views made once; nothing is ever densified."""
 
+    is_dense = False
+
     def __init__(self, X: Any):
         n_rows, n_columns = X.shape
         row_bytes = X.nnz / max(n_rows, 1) * (X.dtype.itemsize + X.indices.itemsize)
@@ -164,9 +188,16 @@ class SparseBlocks(Blocks):
         result: Array = x.T @ r
         return result
 
-    def take(self, indices: IntArray) -> Any:
-        """Return some rows as a new matrix."""
-        return scipy.sparse.csr_array(self.X[indices])
+    def pieces(self, block: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the bounds of the block: its view is not cut further."""
+        yield self.bounds(block)
+
+    def center(self, units: Units) -> None:
+        """Return None: nothing is subtracted from sparse rows."""
+
+    def sample(self, indices: IntArray, units: Units) -> tuple[SparseBlocks, Units]:
+        """Return some rows, copied, and their units, which stay."""
+        return SparseBlocks(scipy.sparse.csr_array(self.X[indices])), units
 
     def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:
         """Return the moments of the columns."""

@@ -18,8 +18,9 @@ from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.rows import RowActivations
 from gbmap._core.units import Units
+from gbmap._rows.base import FULL_MATRIX_COLUMNS, BaseRows, every
 from gbmap._rows.blocks import DenseBlocks
-from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, draw, mean_absolute_attribution
+from gbmap._rows.memory import MemoryRows
 from gbmap._rows.moments import (
     Moments,
     careful_moments,
@@ -28,7 +29,7 @@ from gbmap._rows.moments import (
     reference_positions,
 )
 from gbmap._rows.threads import ThreadTeam
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 _CHUNK_NUMBERS = 1 << 28  # beside X at a time: within a gigabyte in float32
 _VECTORS = 8  # of a number for each row, which a pass makes
@@ -59,8 +60,8 @@ def _fused_pass(objective: Objective, X: Any) -> Any:
     return fused if fused is not None and fused.covers(objective, X) else None
 
 
-class DeviceRows:
-    """Rows (x, y, weight) with their current score F on a device, all but X in standard units.
+class DeviceRows(BaseRows):
+    """Rows on a device, in X's library.
 
     Parameters
     ----------
@@ -73,36 +74,16 @@ class DeviceRows:
     """
 
     def __init__(self, X: Any, y: list[Any], F: list[Any], weight: Any, units: Units, team: ThreadTeam):
-        self.X, self.y, self.F, self.weight, self.units, self.team = X, y, F, weight, units, team
-        self._library, self._xp = library_of(X), namespace(X)
-        self._samples: list[tuple[Any, MemoryRows | DeviceRows]] = []
+        super().__init__(y, F, weight, units, team)
+        self.X, self._library, self._xp = X, library_of(X), namespace(X)
+        (self.n_rows, self.n_columns), self.n_outputs = map(int, X.shape), len(F)
+        self.eps = float(self._xp.finfo(X.dtype).eps)
         self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
         self._program_of: tuple[Objective, Any] | None = None
-        self._standard: Any = None
-        self.complete = True
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return int(self.X.shape[1])
-
-    @property
-    def n_outputs(self) -> int:
-        """K, the number of outputs."""
-        return len(self.F)
-
-    @property
-    def eps(self) -> float:
-        """The relative rounding error of one row's numbers."""
-        return float(self._xp.finfo(self.X.dtype).eps)
+        self._standard_X: Any = None
 
     @cached_property
-    def weight_sum(self) -> float:
+    def weight_sum(self) -> float:  # type: ignore[override]
         """The sum of the weights."""
         return total_weight(self.X, self.weight)
 
@@ -113,25 +94,17 @@ class DeviceRows:
     def _fused_for(self, objective: Objective) -> Any:
         return _fused_pass(objective, self.X) if self._center is None else None
 
-    def value_and_gradient(
-        self, objective: Objective, output: int, thetas: Array, signs: Array
-    ) -> tuple[Array, Array]:
-        """Evaluate candidates (a, w, c) with their signs: values (C,), gradients (C, p + 2)."""
-        v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
-        total = self._sums(objective, output, np.column_stack([thetas[:, 0], v, d]), signs)
-        total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
-        return objective.finish(total, self.weight_sum, thetas)
-
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
-        """Return the sums over all rows of l and its derivatives for candidates folded into X's units."""
+        v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
+        folded = np.column_stack([thetas[:, 0], v, d])
         fused = self._fused_for(objective)
         if fused is None:
-            return np.array([self._sums_of(objective, output, *each) for each in zip(thetas, signs)])
+            return np.array([self._sums_of(objective, output, *each) for each in zip(folded, signs)])
         key = output, len(thetas)
         if key not in self._passes:
             columns = self.y[output], self.F[output], self.weight
             self._passes[key] = fused(objective, self.X, *columns, len(thetas))
-        sums: Array = self._passes[key](thetas, signs, self.F[output])
+        sums: Array = self._passes[key](folded, signs, self.F[output])
         return sums
 
     def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
@@ -144,21 +117,12 @@ class DeviceRows:
             self._program_of = objective, self._library.block_sums(objective)
         return self._program_of[1]
 
-    def joint_value_and_gradient(
-        self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> tuple[float, Array]:
-        """Evaluate m learners together, at (a, (w_1, c_1), ..., (w_m, c_m))."""
-        m = len(signs)
-        thetas = vector[1:].reshape(m, -1)
-        folded = np.append(vector[0], np.column_stack(self.units.fold(thetas[:, :-1], thetas[:, -1])))
+    def _joint_sums(self, objective: Objective, output: int, vector: Array, signs: Array) -> Array:
+        folded = np.append(vector[0], np.column_stack(self._folded(vector)))
         there, there_signs = asarray_like(folded, self.X), asarray_like(signs, self.X)
-        parts = [
-            objective.joint_sums(there, there_signs, *chunk) for chunk in self._chunks(output, m + _VECTORS)
-        ]
-        total = to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
-        along = total[2:].reshape(m, -1)
-        along[:, :-1] = self.units.fold_gradient(along[:, :-1], along[:, -1])
-        return objective.finish_joint(total, self.weight_sum, vector, m)
+        chunks = self._chunks(output, len(signs) + _VECTORS)
+        parts = [objective.joint_sums(there, there_signs, *chunk) for chunk in chunks]
+        return to_numpy(sum(parts[1:], start=parts[0])).astype(np.float64)
 
     def _chunks(self, output: int, n_beside: int = _VECTORS) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield parts of X, centred if need be, y, F and the weights; so many columns fit beside them."""
@@ -171,120 +135,95 @@ class DeviceRows:
     def _center(self) -> Any:
         return asarray_like(self.units.center, self.X) if self.units.center.any() else None
 
-    def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
-        """Return the mean loss of the current score of one output, plus a constant."""
+    def _loss_sum(self, loss: Loss, output: int, shift: float) -> float:
         value = loss.value(self.y[output], self.F[output] + float(shift))
         value = value if self.weight is None else value * self.weight
-        return float(self._xp.sum(value, dtype=wide(self.X))) / self.weight_sum
-
-    def row_losses(self, loss: Loss, output: int) -> RowLosses:
-        """Return the loss of every row at its current score, in memory."""
-        return self._losses_of(loss, output, self.F[output])
+        return float(self._xp.sum(value, dtype=wide(self.X)))
 
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        """Return the same with m learners added to the score."""
-        thetas = vector[1:].reshape(len(signs), -1)
-        v, d = (asarray_like(each, self.X) for each in self.units.fold(thetas[:, :-1], thetas[:, -1]))
+        """Return the loss of every row with m learners added to the score, in memory."""
+        v, d = (asarray_like(each, self.X) for each in self._folded(vector))
         there = asarray_like(signs, self.X)
         parts = [
             product(objective.activation.value(product(x, v.T) + d), there)
             for x, *_ in self._chunks(output, len(signs))
         ]
         score = self.F[output] + self._xp.concat(parts) + float(vector[0])
-        return self._losses_of(objective.loss, output, score)
+        return self._losses_at(objective.loss, output, score)
 
-    def _losses_of(self, loss: Loss, output: int, score: Any) -> RowLosses:
-        weight = np.ones(self.n_rows) if self.weight is None else to_numpy(self.weight).astype(np.float64)
-        values = to_numpy(loss.value(self.y[output], score)).astype(np.float64)
-        return RowLosses(values, weight, to_numpy(self.y[output]))
-
-    def add_last_learner(self, ensemble: Ensemble) -> None:
-        """Add the last learner of an ensemble, as stored, to the score."""
-        learner, output = ensemble[-1:], int(ensemble.outputs[-1])
-        first = not (ensemble.outputs[:-1] == output).any()
-        shift, scale = self.units.target_mean[output] * first, self.units.target_scale[output]
-        phi = map_device(learner.embed, self.X)[:, 0]
-        step = (phi - float(shift)) / float(scale)
+    def add(self, learner: Ensemble, *, is_first: bool) -> None:
+        """Add a learner to the score of its output; the array that was the score stays as it is."""
+        output = int(learner.outputs[0])
+        step = self._standard(map_device(learner.embed, self.X)[:, 0], output, is_first)
         self.F[output] = self.F[output] + self._xp.astype(step, self.X.dtype)
-        self._tell_samples(output)
 
-    def _tell_samples(self, output: int) -> None:
-        for indices, sample in self._samples:
-            score = self._take(self.F[output], indices)
-            sample.F[output] = to_numpy(score) if isinstance(sample, MemoryRows) else score
-
-    def remember(self, output: int) -> Any:
-        """Return the score of one output, for `restore`."""
-        return self.F[output]  # never changed in place
-
-    def restore(self, output: int, score: Any) -> None:
-        """Bring the score of one output back to what it was."""
-        self.F[output] = score
-        self._tell_samples(output)
+    def _scores_at(self, chosen: list[Any], output: int) -> list[Any]:
+        return [self._take(self.F[output], indices) for indices in chosen]
 
     def sample(self, size: int, rng: np.random.Generator) -> MemoryRows | DeviceRows:
         """Return `size` random rows whose F follows this one's, or these rows if there are no more.
 
-        Rows without a weight are not drawn. A small sample lies in memory, where a pass over it takes less
-        time than calls to a device.
+        A small sample lies in memory, where a pass over it takes less time than calls to a device.
         """
-        if self.n_rows <= size:
-            return self
-        n_eligible = self.n_rows if self._eligible is None else int(self._eligible.shape[0])
-        repeat = n_eligible > _MANY_ROWS and size > n_eligible // _SPARSE_CHOICE
-        chosen = rng.choice(n_eligible, size) if repeat else draw(n_eligible, size, rng)
-        indices = self._xp.asarray(chosen, device=self.X.device)
-        if self._eligible is not None:
-            indices = self._take(self._eligible, indices)
-        X, weight = self._take(self.X, indices), self._take(self.weight, indices)
-        y, F = ([self._take(part, indices) for part in each] for each in (self.y, self.F))
-        some = DeviceRows(X, y, F, weight, self.units, self.team)
-        slow_to_call = self._library.fused_pass(X) is None and size * self.n_columns <= _FEW_NUMBERS
-        sample = some.in_memory(rng) if slow_to_call else some
-        sample.complete = len(chosen) == n_eligible
-        self._samples.append((indices, sample))
+        sample: MemoryRows | DeviceRows = self if self.n_rows <= size else super().sample(size, rng)
         return sample
 
     @cached_property
     def _eligible(self) -> Any:
         return _weighted_rows(self.weight)
 
-    def in_memory(self, rng: np.random.Generator) -> MemoryRows:
+    @property
+    def _n_eligible(self) -> int:
+        return self.n_rows if self._eligible is None else int(self._eligible.shape[0])
+
+    def _positions(self, size: int, rng: np.random.Generator) -> IntArray:
+        repeat = self._n_eligible > _MANY_ROWS and size > self._n_eligible // _SPARSE_CHOICE
+        return rng.choice(self._n_eligible, size) if repeat else super()._positions(size, rng)
+
+    def _choose(self, positions: IntArray) -> Any:
+        indices = self._xp.asarray(positions, device=self.X.device)
+        return indices if self._eligible is None else self._take(self._eligible, indices)
+
+    def _rows_at(self, chosen: Any) -> MemoryRows | DeviceRows:
+        X, weight = self._take(self.X, chosen), self._take(self.weight, chosen)
+        y, F = ([self._take(part, chosen) for part in each] for each in (self.y, self.F))
+        some = DeviceRows(X, y, F, weight, self.units, self.team)
+        slow_to_call = self._library.fused_pass(X) is None and some.n_rows * self.n_columns <= _FEW_NUMBERS
+        return some.in_memory() if slow_to_call else some
+
+    def in_memory(self) -> MemoryRows:
         """Return a copy in memory, in standard units."""
         y, F = (np.stack([to_numpy(part) for part in each]) for each in (self.y, self.F))
         weight = None if self.weight is None else to_numpy(self.weight)
-        rows = MemoryRows(DenseBlocks(to_numpy(self.X)), y, F, weight, self.units, self.team)
-        return rows.sample(self.n_rows, rng)
+        blocks, units = DenseBlocks.standardised(np.array(to_numpy(self.X)), self.units)
+        return MemoryRows(blocks, y, F, weight, units, self.team)
 
     def _take(self, array: Any, indices: Any) -> Any:
         return None if array is None else self._xp.take(array, indices, axis=0)
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
-        A = self._standard_rows()
+        A, active = self._standard_rows(), self.units.inverse_scale != 0
         z = product(A, asarray_like(theta[1:], A))
         f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
         curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
         curvature = curvature if self.weight is None else curvature * self.weight
         along = (sign * objective.activation.slope(z))[:, None] * A
         J = self._xp.concat([self._xp.ones_like(z)[:, None], along], axis=1)
-        own, shared = objective.ridge_curvature(self.units.inverse_scale != 0)
         if self.n_columns <= FULL_MATRIX_COLUMNS:
             matrix: Array = to_numpy(product(J.T, curvature[:, None] * J)).astype(np.float64)
-            matrix += 2 * objective.ridge * (np.diag(own) + np.outer(shared, shared))
-            return matrix
+            return matrix + objective.ridge_hessian(active)
         diagonal: Array = to_numpy(product(curvature, J * J)).astype(np.float64)
-        diagonal += 2 * objective.ridge * (own + shared**2)
-        return diagonal
+        return diagonal + objective.ridge_diagonal(active)
 
     def _standard_rows(self) -> Any:
         """Return the rows (x, 1) in standard units; those of a sample are kept, since it is asked again."""
-        if self._standard is not None:
-            return self._standard
+        if self._standard_X is not None:
+            return self._standard_X
         X = (self.X - asarray_like(self.units.mean, self.X)) * asarray_like(self.units.inverse_scale, self.X)
         A = self._xp.concat([X, self._xp.ones_like(X[:, :1])], axis=1)
         if not self.complete:
-            self._standard = A
+            self._standard_X = A
         return A
 
     def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
@@ -292,19 +231,16 @@ class DeviceRows:
 
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows, in memory."""
-        few = self.sample(n_rows, np.random.default_rng(0))
-        here = few.in_memory(np.random.default_rng(0)) if isinstance(few, DeviceRows) else few
-        return here.activations(objective, output, vector, n_rows)
+        few: MemoryRows = self._draw(n_rows, np.random.default_rng(0)).rows.in_memory()
+        return few.activations(objective, output, vector, n_rows)
 
-    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
-        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
+    def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:
         X, weight = self.X, self.weight
-        chosen = self._samples[0][0] if self._samples else self._eligible
+        chosen = self.samples[0].chosen if self.samples else self._eligible
         if chosen is not None:
             X, weight = (self._take(each, chosen) for each in (X, weight))
-        step = -(-X.shape[0] // min(n_rows, max(100, _FEW_NUMBERS // self.n_columns)))
-        weight = None if weight is None else to_numpy(weight[::step])
-        return mean_absolute_attribution(ensemble, mean, to_numpy(X[::step, :]), weight)
+        some = every(X.shape[0], min(n_rows, max(100, _FEW_NUMBERS // self.n_columns)))
+        return to_numpy(X[some, :]), None if weight is None else to_numpy(weight[some])
 
 
 def map_device(function: Any, X: Any) -> Any:

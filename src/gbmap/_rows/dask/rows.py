@@ -13,26 +13,18 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
+from gbmap._rows.base import BaseRows, every
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.dask.parts import Place
 from gbmap._rows.dask.table import DaskTable
-from gbmap._rows.memory import (
-    MemoryRows,
-    draw,
-    finish,
-    finish_joint,
-    fits_float32,
-    largest,
-    mean_absolute_attribution,
-    sample_rows,
-)
+from gbmap._rows.memory import MemoryRows, add_blocks, add_groups, fits_float32, largest
 from gbmap._rows.moments import Moments, standard_units
 from gbmap._rows.threads import ThreadTeam
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 
-class DaskRows:
-    """Rows (x, y, weight) with their current score F in parts, each with its worker.
+class DaskRows(BaseRows):
+    """Rows in parts, each with its worker.
 
     F is never changed in place: each learner makes a new one, which Dask can compute anew from the last.
 
@@ -56,50 +48,21 @@ class DaskRows:
         units: Units,
         team: ThreadTeam,
     ):
-        self.table, self.y, self.F, self.weight, self.units, self.team = table, y, F, weight, units, team
+        super().__init__(y, F, weight, units, team)
+        self.table, (self.n_rows, self.n_columns), self.n_outputs = table, table.shape, table.n_outputs
+        self.eps = float(np.finfo(table.dtype).eps)
         self.weight_sum = table.weight_sum(weight)
-        self._samples: list[MemoryRows] = []
-        self._chosen: list[list[Any]] = []  # columns of the numbers of their rows
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.table.shape[0]
+    def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
+        parts = self._ask(_block_sums, objective, output, thetas, signs)
+        return add_blocks(np.concatenate(parts), signs)
 
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return self.table.shape[1]
+    def _joint_sums(self, objective: Objective, output: int, vector: Array, signs: Array) -> Array:
+        parts = self._ask(_answer, "joint_sums", objective, output, vector, signs)
+        return add_groups(np.concatenate(parts), signs)
 
-    @property
-    def n_outputs(self) -> int:
-        """K, the number of outputs."""
-        return self.table.n_outputs
-
-    @property
-    def eps(self) -> float:
-        """The relative rounding error of one row's numbers."""
-        return float(np.finfo(self.table.dtype).eps)
-
-    def value_and_gradient(
-        self, objective: Objective, output: int, thetas: Array, signs: Array
-    ) -> tuple[Array, Array]:
-        """Evaluate candidates (a, w, c) with their signs in one round."""
-        sums = np.concatenate(self._ask(_block_sums, objective, output, thetas, signs))
-        return finish(objective, sums, self.units, self.weight_sum, thetas, signs)
-
-    def joint_value_and_gradient(
-        self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> tuple[float, Array]:
-        """Evaluate m learners together in one round."""
-        sums = np.concatenate(self._ask(_answer, "joint_sums", objective, output, vector, signs))
-        return finish_joint(objective, sums, self.units, self.weight_sum, vector, signs)
-
-    def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
-        """Return the mean loss of the current score of one output, plus a constant."""
-        return float(
-            np.concatenate(self._ask(_answer, "block_losses", loss, output, shift)).sum() / self.weight_sum
-        )
+    def _loss_sum(self, loss: Loss, output: int, shift: float) -> float:
+        return float(np.concatenate(self._ask(_answer, "block_losses", loss, output, shift)).sum())
 
     def row_losses(self, loss: Loss, output: int) -> RowLosses:
         """Return the loss of every row at its current score, brought here."""
@@ -118,55 +81,45 @@ class DaskRows:
     def _ask(self, function: Any, *args: Any) -> list[Any]:
         return self.table.ask(function, self._columns(), self.units, *args)
 
-    def add_last_learner(self, ensemble: Ensemble) -> None:
-        """Add the last learner of an ensemble, as stored, to the score of its output."""
-        last = ensemble[-1:]
-        first = not (ensemble.outputs[:-1] == last.outputs[0]).any()
-        self.F = self.table.keep(_with_learner, self._columns(), self.units, last, first)
-        self._tell_samples(int(last.outputs[0]))
-
-    def _tell_samples(self, output: int) -> None:
-        if not self._samples:
-            return
-        found = self.table.ask(_scores_at, [self.F, *self._chosen], output)
-        for sample, scores in zip(self._samples, zip(*found)):
-            sample.F[output] = np.concatenate(scores)
+    def add(self, learner: Ensemble, *, is_first: bool) -> None:
+        """Add a learner to the score of its output."""
+        self.F = self.table.keep(_with_learner, self._columns(), self.units, learner, is_first)
 
     def remember(self, output: int) -> list[Any]:
         """Return the score, for `restore`."""
-        return self.F
+        return list(self.F)
 
     def restore(self, output: int, score: list[Any]) -> None:
         """Bring the score of one output back to what it was."""
         self.F = score
-        self._tell_samples(output)
+        self._update_samples(output)
 
-    def sample(self, size: int, rng: np.random.Generator) -> MemoryRows:
-        """Return in memory the rows that `MemoryRows.sample` chooses, whose F follows this one's."""
-        n_eligible = sum(self.table.n_eligible)
-        positions = draw(n_eligible, size, rng)
-        chosen = self.table.choose(positions)
-        X, y, F, weight = self._brought_here(chosen)
-        if not self._samples:
-            self._first_sample = X.copy(), weight  # X as it is
-        sample = sample_rows(X, y, F, weight, self.units, self.team)
-        sample.complete = len(positions) == n_eligible
-        self._samples.append(sample)
-        self._chosen.append(chosen)
-        return sample
+    def _scores_at(self, chosen: list[Any], output: int) -> list[Array]:
+        """Return the scores of the rows of each sample, in one round."""
+        parts = self.table.ask(_scores_at, [self.F, *chosen], output) if chosen else []
+        return [np.concatenate(scores) for scores in zip(*parts)]
 
-    def _brought_here(self, chosen: list[Any]) -> tuple[Array, Array, Array, Array | None]:
-        parts = self.table.ask(_rows_at, [chosen, *self._columns()])
-        X, y, F, weight = zip(*parts)
-        together = None if self.weight is None else np.concatenate(weight)
-        return np.concatenate(X), np.concatenate(y, axis=1), np.concatenate(F, axis=1), together
+    @property
+    def _n_eligible(self) -> int:
+        return sum(self.table.n_eligible)
 
-    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
-        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
+    def _choose(self, positions: IntArray) -> list[Any]:
+        return self.table.choose(positions)
+
+    def _rows_at(self, chosen: list[Any]) -> MemoryRows:
+        """Return in memory some rows."""
+        X, y, F, weight = zip(*self.table.ask(_rows_at, [chosen, *self._columns()]))
+        here, weights = np.concatenate(X), None if self.weight is None else np.concatenate(weight)
+        if not self.samples:
+            self._first_sample = here.copy(), weights  # X as it is
+        blocks, units = DenseBlocks.standardised(here, self.units)
+        targets, scores = (np.concatenate(each, axis=1) for each in (y, F))
+        return MemoryRows(blocks, targets, scores, weights, units, self.team)
+
+    def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:
         X, weight = self._first_sample
-        step = -(-len(X) // n_rows)
-        some = None if weight is None else weight[::step]
-        return mean_absolute_attribution(ensemble, mean, X[::step], some)
+        some = every(len(X), n_rows)
+        return X[some], None if weight is None else weight[some]
 
 
 def dask_rows(
@@ -235,43 +188,35 @@ def _starting_scores(
 
 
 @contextmanager
-def _rows(
-    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units
-) -> Iterator[MemoryRows]:
-    """Let the threads of a worker have a part as rows in memory."""
+def _rows(place: Place, columns: tuple[Any, ...]) -> Iterator[tuple[MemoryRows, tuple[Any, ...]]]:
+    """Let the threads of a worker have a part, of X, y, F, weights and units, as rows in memory.
+
+    What follows these is given back.
+    """
+    X, y, F, weight, units, *rest = columns
     with ThreadTeam(place.n_threads) as team:
-        yield MemoryRows(DenseBlocks(X, place.block_rows), y, F, weight, units, team)
+        yield MemoryRows(DenseBlocks(X, place.block_rows), y, F, weight, units, team), tuple(rest)
 
 
-def _block_sums(
-    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, *candidates: Any
-) -> Array:
+def _block_sums(place: Place, *columns: Any) -> Array:
     """Do as `_answer`, under a name of its own: by it, evaluations are told from other rounds."""
-    with _rows(place, X, y, F, weight, units) as rows:
+    with _rows(place, columns) as (rows, candidates):
         return rows.block_sums(*candidates)
 
 
-def _answer(
-    place: Place, X: Array, y: Array, F: Array, weight: Array | None, units: Units, method: str, *asked: Any
-) -> Any:
+def _answer(place: Place, *columns: Any) -> Any:
     """Return what a method of the rows of a part says."""
-    with _rows(place, X, y, F, weight, units) as rows:
-        return getattr(rows, method)(*asked)
+    with _rows(place, columns) as (rows, (method, *args)):
+        return getattr(rows, method)(*args)
 
 
-def _with_learner(
-    place: Place,
-    X: Array,
-    y: Array,
-    F: Array,
-    weight: Array | None,
-    units: Units,
-    last: Ensemble,
-    first: bool,
-) -> Array:
-    with _rows(place, X, y, F.copy(), weight, units) as rows:
-        rows.add(last, first=first)
-        return rows.F
+def _with_learner(place: Place, *columns: Any) -> Array:
+    """Return the scores with a learner added to them."""
+    with _rows(place, columns) as (rows, (learner, is_first)):
+        rows.F = rows.F.copy()
+        rows.add(learner, is_first=is_first)
+        scores: Array = rows.F
+    return scores
 
 
 def _scores_at(_: Place, F: Array, *rest: Any) -> list[Array]:
