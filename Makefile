@@ -61,10 +61,10 @@ docs: $(STAMPS)/docs
 bench-scaling: $(STAMPS)/bench $(STAMPS)/bench-jax
 	$(BIN)/python -m benchmarks.run scaling $(ARGS)
 
-# A quick form of all of them, and its report, apart from the rows and the report that are committed.
+# A quick form of all of them, and its pages, apart from the rows and pages that are committed.
 bench: $(STAMPS)/bench $(STAMPS)/bench-jax $(STAMPS)/bench-ivis
 	$(BIN)/python -m benchmarks.run all --quick --results build/bench/results $(ARGS)
-	$(BIN)/python -m benchmarks.report --results build/bench/results --output build/bench/RESULTS.md
+	$(BIN)/python -m benchmarks.report --results build/bench/results --output build/bench/pages
 
 $(ALONE:%=bench-%) bench-device: bench-%: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.run $* $(ARGS)

@@ -102,8 +102,8 @@ def latest(rows: Iterable[Row]) -> list[Row]:
 
 def median_of(rows: Iterable[Row], field: str, **where: object) -> float | None:
     """Median of a column over the finished rows that have the given values; None without any."""
-    chosen = [row for row in rows if matches(row, status=OK, **where)]
-    values = [float(row[field]) for row in chosen if row[field]]
+    wanted = {"status": OK} | {name: str(value) for name, value in where.items()}
+    values = [float(row[field]) for row in rows if row[field] and wanted.items() <= row.items()]
     return median(values) if values else None
 
 

@@ -1,99 +1,33 @@
-"""Report: ``python -m benchmarks.report`` writes ``benchmarks/RESULTS.md`` from ``benchmarks/results``."""
+"""Report: ``python -m benchmarks.report`` writes ``docs/benchmarks`` from ``benchmarks/results``."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from benchmarks import pictures
-from benchmarks.markdown import table
+from benchmarks.markdown import NOTHING, table
 from benchmarks.records import RESULTS, Row, latest, read_rows
-from benchmarks.scores import Tally
-from benchmarks.sections import (
-    clusters,
-    costs,
-    damage,
-    dask,
-    device,
-    distances,
-    drift,
-    drift_cuts,
-    drift_loss,
-    drift_points,
-    explaining,
-    features,
-    linearity,
-    local_model,
-    memory,
-    neighbour_scores,
-    neighbours,
-    out_of_core,
-    passes,
-    predictors,
-    scaling,
-    sets,
-    small,
-    sparse,
-    starts,
-)
+from benchmarks.topics import TOPICS, Topic
+from benchmarks.verdicts import OPEN, PASS, SHORT
 
-OUTPUT = Path(__file__).parent / "RESULTS.md"
-
-# The name of a CSV file, and what is said about its rows; in the order of the report.
-SECTIONS: dict[str, Callable[[Sequence[Row]], str]] = {
-    "sets": sets.section,
-    "scaling": scaling.section,
-    "predictors": predictors.section,
-    "neighbour_scores": neighbour_scores.section,
-    "drift": drift.section,
-    "drift_cuts": drift_cuts.section,
-    "drift_points": drift_points.section,
-    "drift_loss": drift_loss.section,
-    "features": features.section,
-    "local_model": local_model.section,
-    "clusters": clusters.section,
-    "costs": costs.section,
-    "starts": starts.section,
-    "device": device.section,
-    "passes": passes.section,
-    "linearity": linearity.section,
-    "memory": memory.section,
-    "out_of_core": out_of_core.section,
-    "sparse": sparse.section,
-    "dask": dask.section,
-    "small": small.section,
-    "explaining": explaining.section,
-    "distances": distances.section,
-    "neighbours": neighbours.section,
-    "damage": damage.section,
-}
-
-# The pictures of a section, by the names of their files.
-FIGURES: dict[str, Callable[[Sequence[Row]], dict[str, Any]]] = {
-    "features": features.figures,
-    "drift_points": drift_points.figures,
-    "local_model": local_model.figures,
-    "clusters": clusters.figures,
-    "costs": costs.figures,
-    "starts": starts.figures,
-    "neighbour_scores": neighbour_scores.figures,
-}
-
-# What is told about the paper's tables as a whole.
-SUMMARIES: dict[str, Callable[[Sequence[Row]], list[tuple[str, Tally]]]] = {
-    "predictors": predictors.summary,
-    "neighbour_scores": neighbour_scores.summary,
-    "drift": drift.summary,
-    "features": features.summary,
-}
+OUTPUT = Path(__file__).parents[1] / "docs" / "benchmarks"
+INDEX = "index"
 
 INTRODUCTION = """\
-# Results
+# Benchmarks
 
-Made by `python -m benchmarks.report` from the rows in `results/`; how to measure again is in README.md.
+One page a topic, written by `python -m benchmarks.report` from the rows that were measured, which
+`benchmarks/results/` of the repository keeps; `benchmarks/README.md` there says how to measure again.
+*Targets* counts the project's own that are met, on that page, each on every problem that it is for."""
+
+PROTOCOL = """\
+## How to read the pages
+
 Times are wall-clock unless it is said otherwise. PASS and short say whether a target of the project is met;
 "3 of 4" counts the problems that meet it. Each section shows the version and machine that were measured last.
 
@@ -105,34 +39,93 @@ beside ours. Each section says what the paper did otherwise, as far as it is kno
 
 SUMMARY_HEADER = ["table", "within two deviations", "by the mean", "not measured"]
 SUMMARY = """\
-## In short
+## The paper's tables
 
 Cells of gbmap where the paper's figure is at most our mean plus two standard deviations of our splits, and
 where it is at most our mean; the paper's own figures have a spread of their own, or come from one split.
 HIGGS counts as two sets: two samples stand in for the paper's one, and both are held to its figures. Each
 section names the cells that are further below, and says why as far as that is known."""
 
+INDEX_HEADER = ["page", "measured", "found", "targets"]
 
-def report(results: Path) -> str:
-    """The whole report; an experiment without rows is named, not left out."""
-    parts = [INTRODUCTION, summary(results)]
-    for name, section in SECTIONS.items():
-        rows = latest(read_rows(results / f"{name}.csv"))
-        parts += (
-            [section(rows), *trouble(rows), provenance(rows)] if rows else [f"*{name}: not measured yet.*"]
-        )
-    return "\n\n".join(parts) + "\n"
+
+def pages(results: Path) -> dict[str, str]:
+    """All pages by the names of their files, the index among them."""
+    written, lines = {}, []
+    for topic in TOPICS:
+        texts = [told(results, section) for section in topic.sections]
+        written[topic.name] = page(topic, texts)
+        link, verdicts = f"[{topic.title}]({topic.name}.md)", [found(results, topic), met(texts)]
+        lines.append([link, topic.measured, *verdicts])
+    contents = "\n".join(["```{toctree}", ":hidden:", "", *written, "```"])
+    overview = table(INDEX_HEADER, lines).replace("---:", "---")
+    return {INDEX: joined([INTRODUCTION, overview, PROTOCOL, summary(results), contents])} | written
+
+
+def told(results: Path, section: ModuleType) -> str:
+    """A section, and what its rows come from; an experiment without rows is named, not left out."""
+    rows = rows_of(results, section)
+    if not rows:
+        return f"*{name_of(section)}: not measured yet.*"
+    return "\n\n".join([section.section(rows), *trouble(rows), provenance(rows)])
+
+
+def page(topic: Topic, texts: Sequence[str]) -> str:
+    """The page of a topic; the heading of a section that stands alone is the page's."""
+    if len(texts) == 1 and texts[0].startswith("#"):
+        return joined([re.sub(r"^#(#+ )", r"\1", texts[0], flags=re.MULTILINE)])
+    return joined([f"# {topic.title}", *texts])
+
+
+def found(results: Path, topic: Topic) -> str:
+    """What a topic's rows say, in a few sentences."""
+    findings = [
+        section.finding(rows)
+        for section in topic.sections
+        if hasattr(section, "finding") and (rows := rows_of(results, section))
+    ]
+    return " ".join(filter(None, findings)) or f"{OPEN} yet".capitalize()
+
+
+def met(texts: Sequence[str]) -> str:
+    """How many targets sections have, and how many of them are met."""
+    verdicts = [verdict for text in texts for verdict in judged(text)]
+    counted = [verdict.startswith(PASS) for verdict in verdicts if verdict.startswith((PASS, SHORT))]
+    return f"{sum(counted)} of {len(counted)}" if counted else NOTHING
+
+
+def judged(text: str) -> list[str]:
+    """The last cells of the tables of targets, or of those whose last column has no title but verdicts."""
+    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("|")]
+    of_targets = [lines for lines in tables if lines[0].startswith("| target |")]
+    shown = of_targets or [lines for lines in tables if lines[0].endswith("|  |")]
+    return [line.rstrip("| ").rpartition("| ")[2] for lines in shown for line in lines[2:]]
 
 
 def summary(results: Path) -> str:
     """How many of the paper's figures are reached, table by table."""
     lines = []
-    for name, told in SUMMARIES.items():
-        rows = latest(read_rows(results / f"{name}.csv"))
-        for title, tally in told(rows) if rows else ():
+    for section in (section for topic in TOPICS for section in topic.sections if hasattr(section, "summary")):
+        rows = rows_of(results, section)
+        for title, tally in section.summary(rows) if rows else ():
             shares = [f"{part} of {tally.known}" for part in (tally.within, tally.by_mean)]
             lines.append([title, *shares, str(tally.missing)])
     return f"{SUMMARY}\n\n{table(SUMMARY_HEADER, lines)}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """The text of a page."""
+    return "\n\n".join(parts) + "\n"
+
+
+def name_of(section: ModuleType) -> str:
+    """What a section and the file of its rows are called."""
+    return section.__name__.rpartition(".")[2]
+
+
+def rows_of(results: Path, section: ModuleType) -> list[Row]:
+    """The rows that a section tells of."""
+    return latest(read_rows(results / f"{name_of(section)}.csv"))
 
 
 def draw(results: Path, folder: Path) -> None:
@@ -141,18 +134,18 @@ def draw(results: Path, folder: Path) -> None:
 
     matplotlib.use("Agg")
     matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=pictures.PALETTE)
-    for name, figures in FIGURES.items():
-        rows = latest(read_rows(results / f"{name}.csv"))
-        for title, figure in figures(rows).items() if rows else ():
+    for section in (section for topic in TOPICS for section in topic.sections if hasattr(section, "figures")):
+        rows = rows_of(results, section)
+        for title, figure in section.figures(rows).items() if rows else ():
             pictures.save(figure, folder / f"{title}.png")
 
 
 def trouble(rows: Sequence[Row]) -> list[str]:
     """What failed and what was missing, since a section may have no place for it."""
-    found = Counter(
+    counts = Counter(
         f"{row['method']}: {row['status']}" for row in rows if row["status"].startswith(("failed", "missing"))
     )
-    lines = [f"- {one} ({count} times)" for one, count in found.items()]
+    lines = [f"- {one} ({count} times)" for one, count in counts.items()]
     return ["Rows without a result:\n\n" + "\n".join(lines)] if lines else []
 
 
@@ -173,12 +166,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSV files")
     parser.add_argument(
-        "--output", type=Path, default=OUTPUT, help="the Markdown file to write, beside its figures/"
+        "--output", type=Path, default=OUTPUT, help="the folder of the pages and their figures/"
     )
     options = parser.parse_args(arguments)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(report(options.results))
-    draw(options.results, options.output.parent / "figures")
+    options.output.mkdir(parents=True, exist_ok=True)
+    for name, text in pages(options.results).items():
+        (options.output / f"{name}.md").write_text(text, encoding="utf-8")
+    draw(options.results, options.output / "figures")
 
 
 if __name__ == "__main__":

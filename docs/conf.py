@@ -80,4 +80,4 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "install", "generated/gallery/plot_start", "benchmarks")}
+html_sidebars = {page: [] for page in ("index", "install", "generated/gallery/plot_start")}

@@ -19,7 +19,7 @@ import gbmap
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+BENCHMARKS = DOCS / "benchmarks"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md"])
 GALLERY = sorted((DOCS / "gallery").rglob("plot_*.py"))
 NO_LIBRARY = {"gbmap.cli", "gbmap.demo"}  # programs: the reference has what can be imported with profit
@@ -157,8 +157,10 @@ def test_every_extra_that_the_pages_and_errors_name_exists():
 
 
 def test_every_page_is_in_the_table_of_contents_once():
+    written = [*DOCS.glob("*.md"), *DOCS.glob("*.rst"), *BENCHMARKS.glob("*.md")]
+    written = {page.relative_to(DOCS).with_suffix("").as_posix() for page in written} - {"index"}
     listed = [name for page in DOCS.glob("*.md") for name in entries(page)]
-    written = {page.stem for page in (*DOCS.glob("*.md"), *DOCS.glob("*.rst"))} - {"index"}
+    listed += [f"benchmarks/{name}" for name in entries(BENCHMARKS / "index.md")]
     assert sorted(listed) == sorted(written | {"generated/gallery/index", "generated/gallery/plot_start"})
 
 
@@ -276,14 +278,14 @@ def defined_in(module):
 
 
 def test_the_times_on_the_page_about_large_data_are_the_measured_ones():
-    measured = {row["n x p"]: row for row in table_below(RESULTS, "## Runtime (Table 3)")}
+    measured = {row["n x p"]: row for row in table_below(BENCHMARKS / "speed.md", "## Runtime (Table 3)")}
     for size, *times in rows_below(DOCS / "scaling.md", "## What to expect"):
         expected = [measured[size][name] for name in ("gbmap", "PCA, full SVD", "recipe, precompiled")]
         assert figures(times) == pytest.approx(figures(expected), rel=0.3), size
 
 
 def test_the_times_on_the_page_about_drift_are_the_measured_ones():
-    table = table_below(RESULTS, "## Neighbours in the embedding")
+    table = table_below(BENCHMARKS / "neighbours.md", "## Neighbours in the embedding")
     measured = {(row["problem"], row["method"]): row for row in table}
     for directions, size, *times, recall, build in rows_below(DOCS / "drift.md", "## Large data"):
         problem = f"{directions} directions, {10 ** int(size.removeprefix('10^'))} reference rows"
@@ -310,11 +312,24 @@ def figures(cells):
     return [float(cell.split()[0]) for cell in cells]
 
 
-def test_the_readme_is_short_and_its_links_lead_somewhere():
-    text = (ROOT / "README.md").read_text()
-    assert text.count("\n") < 120
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+def test_the_readme_is_short():
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") < 120
+
+
+LINKED = [
+    *PAGES,
+    *sorted(BENCHMARKS.glob("*.md")),
+    *sorted(ROOT.glob("[A-Z]*.md")),
+    ROOT / "benchmarks/README.md",
+]
+
+
+@pytest.mark.parametrize("page", sorted(set(LINKED)), ids=by_name)
+def test_the_links_and_pictures_of_a_page_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", text):
+        is_made = target.startswith(("https://", "generated/"))
+        assert is_made or (page.parent / target).exists(), target
 
 
 def test_the_demonstration_prints_scores_and_draws_the_map(tmp_path, monkeypatch, capsys):

@@ -65,6 +65,12 @@ def section(rows: Sequence[Row]) -> str:
     )
 
 
+def finding(rows: Sequence[Row]) -> str:
+    """Which method is best among small models."""
+    scores = Scores.of(rows)
+    return _leaders(rows, scores, PROBLEMS).split("\n\n")[-1]
+
+
 def _curves(rows: Sequence[Row], scores: Scores, name: str) -> dict[str, list[Point]]:
     """Of every method, the sizes that were measured."""
     curves: dict[str, list[Point]] = {method: [] for method in TITLES}

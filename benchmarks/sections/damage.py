@@ -54,6 +54,12 @@ def section(rows: Sequence[Row]) -> str:
     )
 
 
+def finding(rows: Sequence[Row]) -> str:
+    """What became of gbmap's damaged files."""
+    found = {row["method"]: row for row in rows}
+    return " ".join(f"{verdict}: {text}." for text, verdict in _verdicts(found))
+
+
 def _line(name: str, row: Row) -> list[str]:
     title = TITLES.get(name, name)
     if row["status"] != OK:

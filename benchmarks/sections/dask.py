@@ -112,6 +112,14 @@ class Costs:
         return self.fixed + self.per_part * parts
 
 
+def finding(rows: Sequence[Row]) -> str:
+    """What a second worker gains, and whether the model is the same."""
+    fits = [_read(row) for row in rows if row["status"] == OK]
+    base = _rows_of_one_worker(fits)
+    gain = _scaling(fits, base)[0][-1] if base is not None else NOTHING
+    return f"Two workers of one machine are {gain} times as fast as one. {_same_models(fits)}"
+
+
 def _read(row: Row) -> dict[str, Any]:
     """A row, with its numbers as such."""
     words = {name: row[name] for name in ("problem", "method", "repeat", "loss")}

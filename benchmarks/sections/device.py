@@ -43,6 +43,18 @@ def section(rows: Sequence[Row]) -> str:
     )
 
 
+def finding(rows: Sequence[Row]) -> str:
+    """The time of the largest problem's fit beside the recipe's."""
+    problems = list(dict.fromkeys(row["problem"] for row in rows if row["status"] == OK))
+    if not problems:
+        return ""
+    ours, recipe = (
+        median_of(rows, "seconds", problem=problems[0], method=name) for name in ("gbmap-torch", RECIPE)
+    )
+    shape, times = _shape(rows, problems[0]), number(ratio(recipe, ours))
+    return f"{shape} take PyTorch's arrays {number(ours)} s, the recipe {times} times as long."
+
+
 def _shape(rows: Sequence[Row], problem: str) -> str:
     row = next(row for row in rows if matches(row, problem=problem, status=OK))
     return size(int(row["n"]), int(row["p"]))

@@ -220,6 +220,19 @@ def section(rows: Sequence[Row]) -> str:
     )
 
 
+def finding(rows: Sequence[Row]) -> str:
+    """How well the indicators tell which rows go wrong, beside Euclid."""
+    scores, told = Scores.of(rows), []
+    for group in (REGRESSION, CLASSES):
+        sets = [name for name in group.sets if scores.has(name)]
+        if sets:
+            methods = (*OURS, EUCLID)
+            means = [mean(scores.auc(name, method, group.reading) for name in sets) for method in methods]
+            figures = ", ".join(f"{TITLES[method]} {each:.2f}" for method, each in zip(methods, means))
+            told.append(f"{group.title}, {figures}")
+    return f"Mean AUC of telling which rows go wrong: {'; '.join(told)}." if told else ""
+
+
 def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
     """On how many sets with drift the paper's indicator reaches the paper's AUC."""
     scores, told = Scores.of(rows), []

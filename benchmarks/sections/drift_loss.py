@@ -17,8 +17,9 @@ OURS = "gbmap"
 TITLES = {OURS: "gbmap", "trees": "trees", "constant": "constant"}
 
 INTRODUCTION = """\
-The mean loss of rows, estimated without their labels, on the splits and models of the section before. A
-random half of a2 calibrates; the other half, distributed like it, and b, which has drifted, are estimated.
+The mean loss of rows, estimated without their labels, on the splits and models of [drift without
+labels](drift.md). A random half of a2 calibrates; the other half, distributed like it, and b, which has
+drifted, are estimated.
 *gbmap* is `DriftDetector.estimate_loss`, *trees* are boosted trees fitted to the losses of the calibration
 rows (the idea of NannyML's DLE; scikit-learn's, with default settings, cut at zero), *constant* is the mean
 calibration loss. The figures are log10(estimate / true mean loss), mean and standard deviation over the
@@ -53,6 +54,17 @@ def section(rows: Sequence[Row]) -> str:
             CAVEATS,
         ]
     )
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """How far the estimates are off on rows that drifted."""
+    done = [row for row in rows if row["status"] == OK]
+    sets = [name for name in REAL_SETS if any(matches(row, problem=name) for row in done)]
+    errors = {
+        title: median(_size(done, name, method, SHIFTED) for name in sets) for method, title in TITLES.items()
+    }
+    told = ", ".join(f"{title} by {number(10**error, 2)}" for title, error in errors.items())
+    return f"On rows that drifted, estimates are off by these factors, median over the sets: {told}."
 
 
 def _told(rows: Sequence[Row], name: str, method: str, lot: str) -> list[dict[str, Any]]:

@@ -20,11 +20,11 @@ LEAST_LOSS = 1e-5
 MARKERS = {"a2": "o", "b": "x"}
 
 INTRODUCTION = f"""\
-The first repeat of the section before, row by row, as the paper draws it: blue circles are rows of a2, orange
-crosses rows of b ({KEPT} of each at random); the horizontal line is the loss above which a row is out of
-distribution, the vertical one the indicator whose alarm has the best F1 score. Beside it the ROC curve of all
-rows, with the AUC of this repeat and the paper's in brackets. The loss of classes is the logistic one; rows
-with a loss below 1e-5 of the threshold lie below the pictures."""
+The first repeat of drift without labels, row by row, as the paper draws it: blue circles are rows of a2,
+orange crosses rows of b ({KEPT} of each at random); the horizontal line is the loss above which a row is out
+of distribution, the vertical one the indicator whose alarm has the best F1 score. Beside it the ROC curve of
+all rows, with the AUC of this repeat and the paper's in brackets. The loss of classes is the logistic one;
+rows with a loss below 1e-5 of the threshold lie below the pictures."""
 
 PICTURES = {
     "drift_example": (f"Figure 2: {FIRST}", (FIRST,), DRIFTERS),

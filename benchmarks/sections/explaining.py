@@ -29,3 +29,13 @@ def section(rows: Sequence[Row]) -> str:
         verdict = [number(quotient), number(TARGET.bound, 2), TARGET.mark(quotient)]
         lines.append([size(int(first["n"]), int(first["p"])), first["m"], name, *times, *verdict])
     return "\n\n".join(["## Explaining", INTRODUCTION, table(HEADER, lines)])
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """How long explanations take beside predictions."""
+    predict = median_of(rows, "seconds", method=PREDICT)
+    ratios = {
+        name: ratio(median_of(rows, "seconds", method=name), predict) for name in (EXPLAIN, ATTRIBUTIONS)
+    }
+    told = ", ".join(f"{name} {number(quotient)}" for name, quotient in ratios.items())
+    return f"Times as long as predicting: {told}."

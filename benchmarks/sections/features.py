@@ -15,7 +15,7 @@ from benchmarks.records import Row
 from benchmarks.scores import Scores, Tally
 from benchmarks.sections.features_reasons import reasons
 from benchmarks.sections.features_refined import REFINED, refined_coordinates
-from benchmarks.sections.wording import lines_below, verdict
+from benchmarks.sections.wording import lines_below, reached, verdict
 
 TITLES = {
     "gbmap": "gbmap",
@@ -89,6 +89,12 @@ def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
             ("Table 5, features, from half of the rows, refined", REFINED),
         )
     ]
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """How many of the paper's figures are reached, and how often gbmap is above ivis."""
+    scores, (_, tally) = Scores.of(rows), summary(rows)[0]
+    return f"{reached(tally)} {_beside_ivis(scores, PROBLEMS)}"
 
 
 def _cells(problems: Sequence[str], method: str = OURS) -> dict[tuple[str, str], float]:

@@ -12,8 +12,9 @@ from benchmarks.verdicts import Target
 MB = 1e6
 
 INTRODUCTION = """\
-How far the peak resident size of a process rises during a fit with the settings of the runtime table, the
-data already in memory; the largest over the repeats. The bound is a quarter of X and 100 MB."""
+How far the peak resident size of a process rises during a fit with the settings of the [runtime
+table](speed.md), the data already in memory; the largest over the repeats. The bound is a
+quarter of X and 100 MB."""
 
 
 def section(rows: Sequence[Row]) -> str:
@@ -22,6 +23,16 @@ def section(rows: Sequence[Row]) -> str:
     header = ["n x p", "type", "X, MB", "beyond X, MB", "at most, MB", ""]
     lines = [_line(done, problem) for problem in dict.fromkeys(row["problem"] for row in done)]
     return "\n\n".join(["## Memory", INTRODUCTION, table(header, lines)])
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """The most that a fit took beyond its data."""
+    extras = [json.loads(row["extra"]) for row in rows if row["status"] == OK]
+    most = max(extras, key=lambda extra: extra["beyond_bytes"], default=None)
+    if most is None:
+        return ""
+    beyond, x = (number(most[name] / MB) for name in ("beyond_bytes", "x_bytes"))
+    return f"A fit takes at most {beyond} MB beyond X, which has {x} MB there."
 
 
 def _line(rows: Sequence[Row], problem: str) -> list[str]:

@@ -21,7 +21,7 @@ from benchmarks.paper import TABLE_4_NEIGHBOURS
 from benchmarks.problems import REAL_SETS, task_of
 from benchmarks.records import Row
 from benchmarks.scores import Scores, Tally
-from benchmarks.sections.wording import STAND_IN, STAND_INS, lines_apart, lines_below, verdict
+from benchmarks.sections.wording import STAND_IN, STAND_INS, lines_apart, lines_below, reached, verdict
 from benchmarks.splits import at_paper_split
 from gbmap import GBMAPRegressor
 
@@ -61,16 +61,14 @@ FIGURE = "![k-NN beside columns of noise](figures/neighbour_noise.png)"
 
 def section(rows: Sequence[Row]) -> str:
     """One line per set, how many favour the embedding, and both beside noise."""
-    scores = Scores.of(rows)
-    sets = [name for name in (*REAL_SETS, *SYNTHETIC) if scores.mean(name, EMBEDDING) is not None]
-    above = sum(_lead(scores, name) > 0 for name in sets)
+    scores, sets = Scores.of(rows), _sets(rows)
     cells = {(name, EMBEDDING): TABLE_4_NEIGHBOURS[name].embedding for name in sets}
     return "\n\n".join(
         [
             "## Neighbours as predictors (Table 4)",
             INTRODUCTION,
             table(HEADER, [_line(scores, name) for name in sets]),
-            f"The embedding is above Euclid on {above} of {len(sets)} sets.",
+            _above(scores, sets),
             verdict("cells of the embedding", scores.tally(cells)),
             *lines_below(scores, cells),
             *_euclid(scores, sets),
@@ -84,6 +82,21 @@ def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
     """How many cells of the embedding reach the paper's."""
     cells = {(name, EMBEDDING): paper.embedding for name, paper in TABLE_4_NEIGHBOURS.items()}
     return [("Table 4, k-NN in the embedding, random splits", Scores.of(rows).tally(cells))]
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """On how many sets the embedding is the better space for neighbours."""
+    return f"{reached(summary(rows)[0][1])} {_above(Scores.of(rows), _sets(rows))}"
+
+
+def _sets(rows: Sequence[Row]) -> list[str]:
+    scores = Scores.of(rows)
+    return [name for name in (*REAL_SETS, *SYNTHETIC) if scores.mean(name, EMBEDDING) is not None]
+
+
+def _above(scores: Scores, sets: Sequence[str]) -> str:
+    above = sum(_lead(scores, name) > 0 for name in sets)
+    return f"The embedding is above Euclid on {above} of {len(sets)} sets."
 
 
 def _euclid(scores: Scores, sets: Sequence[str], problem: Callable[[str], str] = str) -> list[str]:

@@ -45,3 +45,13 @@ def section(rows: Sequence[Row]) -> str:
             memory = [x, limit, extra["limit"], *peaks]
             lines.append([file, shape, *memory, *seconds, row["passes"], row["loss"]])
     return "\n\n".join(["## A file larger than memory", INTRODUCTION, table(HEADER, lines)])
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """The largest file that was fitted, and the memory for it."""
+    extras = [json.loads(row["extra"]) for row in rows if row["status"] == OK]
+    most = max(extras, key=lambda extra: extra["x_bytes"], default=None)
+    if most is None:
+        return ""
+    x, limit = (number(most[name] / 1e9) for name in ("x_bytes", "limit_bytes"))
+    return f"Rows of {x} GB are fitted by a process that is held to {limit} GB."

@@ -20,7 +20,7 @@ from benchmarks.sections.predictors_peers import (
 )
 from benchmarks.sections.predictors_reasons import reasons
 from benchmarks.sections.predictors_refined import CHOSEN, REFINED, chosen_and_refined, refined_cells
-from benchmarks.sections.wording import lines_below, verdict
+from benchmarks.sections.wording import lines_below, reached, verdict
 from benchmarks.splits import at_paper_split
 
 TITLES = {"gbmap": "gbmap", "linear": "linear", "xgboost": "XGBoost"}
@@ -92,6 +92,12 @@ def summary(rows: Sequence[Row]) -> list[tuple[str, Tally]]:
             for title, cells in papers.items()
         ),
     ]
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """How many of the paper's figures are reached, and how often gbmap is above XGBoost."""
+    scores, (_, tally) = Scores.of(rows), summary(rows)[0]
+    return f"{reached(tally)} {_beside_trees(scores, SPLIT_SETS)}"
 
 
 def _split_cells(scores: Scores, sets: Sequence[str]) -> dict[str, dict[Case, float]]:

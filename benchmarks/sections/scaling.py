@@ -54,7 +54,7 @@ How far to trust these figures:
   them) were chosen on these very problems, on synth-cos with another seed and on the paper's real data sets,
   among some forty settings. On other data expect the order of magnitude, not the ratio.
 - Within a run the methods alternate, but for ivis, which runs alone. Not all rows of a size are of one run:
-  their dates are in `results/scaling.csv`.
+  their dates are in `benchmarks/results/scaling.csv`.
 - Repeats differ from size to size; the next table gives the number, and the least and the largest time. A
   single repeat says nothing about spread. The seed of a repeat also moves the minimum that is found, and with
   it the recipe's time."""
@@ -116,6 +116,17 @@ def section(rows: Sequence[Row]) -> str:
             table(verdicts.HEADER, _verdicts(rows, sizes)),
         ]
     )
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """The time of a fit of a million rows, and those of its peers."""
+    one = next(iter(_large(sorted({(int(row["n"]), int(row["p"])) for row in rows if row["n"]}))), None)
+    if one is None:
+        return ""
+    peers = {name: _speedup(rows, one, name) for name in (RECIPE, "recipe-user", "pca-full")}
+    told = [f"{TITLES[name]} {number(each)}" for name, each in peers.items() if each is not None]
+    seconds = number(_seconds(rows, one, OURS))
+    return f"{size(*one)} take gbmap {seconds} s; its peers, times as long: {'; '.join(told)}."
 
 
 def _fastest(rows: Sequence[Row], sizes: Sequence[Size]) -> str:

@@ -29,9 +29,17 @@ def section(rows: Sequence[Row]) -> str:
             table(HEADER, [_line(row) for row in rows]),
             f"Other numbers of rows or columns than the paper's: {', '.join(differ) or 'none'}. Whether the "
             "linear model of these columns gives the paper's figure on the paper's split is told under "
-            "Regression and classification: where it does, its Table 1, not the data, seems to be off.",
+            "[regression and classification](predictions.md): where it does, its Table 1, not the data, "
+            "seems to be off.",
         ]
     )
+
+
+def finding(rows: Sequence[Row]) -> str:
+    """How many sets have the paper's numbers of rows and columns."""
+    counted = [row for row in rows if row["status"] == OK]
+    same = sum(TABLE_1[row["problem"]] == _shape(row) for row in counted)
+    return f"{same} of {len(counted)} sets have the paper's numbers of rows and columns."
 
 
 def _shape(row: Row) -> tuple[int, int]:

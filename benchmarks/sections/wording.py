@@ -21,6 +21,12 @@ def verdict(what: str, tally: Tally) -> str:
     )
 
 
+def reached(tally: Tally) -> str:
+    """The same in short."""
+    cells = f"{tally.within} of {tally.known} cells"
+    return f"The paper's figures are reached within two standard deviations in {cells}."
+
+
 def lines_below(
     scores: Scores, cells: Mapping[Case, float], notes: Mapping[Case, str] | None = None
 ) -> list[str]:

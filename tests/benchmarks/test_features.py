@@ -6,7 +6,7 @@ from statistics import median
 from benchmarks import methods
 from benchmarks.experiments import features
 from benchmarks.methods.base import Coordinates
-from benchmarks.records import OK, RESULTS, latest, read_rows
+from benchmarks.records import OK, latest, read_rows
 from benchmarks.runner import Settings
 from benchmarks.scores import Scores
 
@@ -37,8 +37,8 @@ def test_a_crash_at_one_size_is_a_row_and_leaves_the_others(tmp_path, monkeypatc
     }
 
 
-def test_the_scores_in_the_readme_are_the_measured_ones():
-    scores = Scores.of(latest(read_rows(RESULTS / "features.csv")))
+def test_the_scores_in_the_readme_are_the_measured_ones(measured):
+    scores = Scores.of(latest(read_rows(measured / "features.csv")))
     table = README.read_text().split("| 8 refined |\n")[1].split("\n\n")[0]
     for name, *shown in ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[1:]):
         methods = ("linear", "pca-m8", "gbmap-m8", "gbmap-refined-m8")

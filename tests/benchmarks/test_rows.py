@@ -13,7 +13,7 @@ from benchmarks.experiments.predictors import budget_of
 from benchmarks.methods.linear import Linear
 from benchmarks.paper import TABLE_4_PREDICTORS
 from benchmarks.problems import REAL_SETS
-from benchmarks.records import COLUMNS, OK, RESULTS, Table, read_rows
+from benchmarks.records import COLUMNS, OK, Table, read_rows
 from benchmarks.runner import Settings
 from benchmarks.scores import Scores
 from benchmarks.search import Budget, tune
@@ -115,8 +115,8 @@ def test_rows_from_before_searches_told_their_time_leave_it_missing():
     assert "concrete" in chosen_and_refined(Scores.of(rows))[-1]
 
 
-def test_a_full_run_of_predictors_measures_no_committed_row_again():
-    rows = [found for found in read_rows(RESULTS / "predictors.csv") if found["status"] == OK]
+def test_a_full_run_of_predictors_measures_no_committed_row_again(measured):
+    rows = [found for found in read_rows(measured / "predictors.csv") if found["status"] == OK]
     asked = [budget_of(Settings(), found["problem"], found["method"], int(found["n"])) for found in rows]
     drawn = [json.loads(found["extra"])["draws"] for found in rows]
     assert rows
@@ -172,11 +172,27 @@ def test_a_report_of_few_rows_goes_where_it_is_asked_to(tmp_path):
     )
     failed = row("concrete", "recipe-user") | {"status": "missing: no JAX", "date": "2026-01-01"}
     Table(results / "sparse.csv").put(failed)
-    report.main(["--results", str(results), "--output", str(tmp_path / "new" / "RESULTS.md")])
-    text = (tmp_path / "new" / "RESULTS.md").read_text()
-    assert "| concrete | 2 | 3 | 5 | 2 |" in text
-    assert "- recipe-user: missing: no JAX (1 times)" in text
-    assert "*scaling: not measured yet.*" in text
+    report.main(["--results", str(results), "--output", str(tmp_path / "new")])
+    texts = {page.stem: page.read_text(encoding="utf-8") for page in (tmp_path / "new").glob("*.md")}
+    assert "| concrete | 2 | 3 | 5 | 2 |" in texts["predictions"]
+    assert "- recipe-user: missing: no JAX (1 times)" in texts["memory"]
+    assert "*scaling: not measured yet.*" in texts["speed"]
+    assert line_of([texts["index"]], "[Speed]").endswith("| Not measured yet | - |")
+
+
+def test_the_committed_pages_say_what_the_committed_rows_do(measured):
+    written = {page.stem: page.read_text(encoding="utf-8") for page in report.OUTPUT.glob("*.md")}
+    assert report.pages(measured) == written
+
+
+def test_the_targets_of_a_section_are_counted_by_its_table_of_targets_else_by_its_verdicts():
+    lines = "| a | 1 | PASS |\n| b | 2 | short |"
+    by_line = f"| problem | ratio |  |\n| --- | ---: | ---: |\n{lines}"
+    of_targets = "| target | worst | verdict |\n| --- | ---: | ---: |\n| all | 2 (b) | short, 1 of 2 |"
+    assert report.met([by_line]) == "1 of 2"
+    assert report.met([f"{by_line}\n\n{of_targets}"]) == "0 of 1"
+    assert report.met([by_line, of_targets]) == "1 of 3"
+    assert report.met(["| problem |\n| --- |\n| a |"]) == "-"
 
 
 def test_both_samples_of_higgs_count_as_one_set_that_needs_both():
