@@ -1,6 +1,13 @@
-"""Which tests are for every run, and which for a run at night."""
+"""Which tests are for every run, and which for a run at night; and how many threads they take."""
+
+import os
 
 import pytest
+import threadpoolctl
+
+# One each for the processes that tests run in: threads that outnumber the cores spend their time waiting.
+for library in ("OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(tryfirst=True)  # before those of the night are left out
@@ -20,3 +27,25 @@ def _sum_of_positions(item):
     names = [mark.args[0] for mark in item.iter_markers("parametrize")]
     first = [(name.split(",") if isinstance(name, str) else name)[0].strip() for name in names]
     return sum(item.callspec.indices[name] for name in first)
+
+
+def _release_blas():
+    """Let any thread set limits: threadpoolctl 3.8 listens to one thread at a time."""
+    getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", lambda force: None)(force=True)
+
+
+@pytest.fixture
+def two_blas_threads():
+    """Start from a known number of BLAS threads, whatever the machine, and leave things as they were."""
+    _release_blas()
+    limit = threadpoolctl.threadpool_limits(2, user_api="blas")
+    _release_blas()
+    try:
+        blas = [info for info in threadpoolctl.threadpool_info() if info["user_api"] == "blas"]
+        if any(info["num_threads"] != 2 for info in blas):
+            pytest.skip("This BLAS takes no second thread.")
+        yield
+    finally:
+        _release_blas()
+        limit.restore_original_limits()
+        _release_blas()

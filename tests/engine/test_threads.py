@@ -25,27 +25,6 @@ def blas_threads():
     return {info["num_threads"] for info in threadpoolctl.threadpool_info() if info["user_api"] == "blas"}
 
 
-def release_blas():
-    """Let any thread set limits: threadpoolctl 3.8 listens to one thread at a time."""
-    getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", lambda force: None)(force=True)
-
-
-@pytest.fixture
-def two_blas_threads():
-    """Start from a known number of BLAS threads, whatever the machine, and leave things as they were."""
-    release_blas()
-    limit = threadpoolctl.threadpool_limits(2, user_api="blas")
-    release_blas()
-    try:
-        if blas_threads() != {2}:
-            pytest.skip("This BLAS takes no second thread.")
-        yield
-    finally:
-        release_blas()
-        limit.restore_original_limits()
-        release_blas()
-
-
 @TEAMS
 @pytest.mark.parametrize("n_items", [0, 1, 2, 3, 100])
 def test_every_item_is_visited_once(n_threads, n_items):

@@ -3,17 +3,16 @@
 import hashlib
 import importlib
 import multiprocessing
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 import threadpoolctl
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._rows.threads import single_threaded_blas
@@ -23,6 +22,7 @@ needs_fork = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork"
 )
 pytestmark = [
+    pytest.mark.usefixtures("two_blas_threads"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning"),  # JAX, if a test has loaded it
 ]
@@ -183,33 +183,19 @@ def report_all_bits(connection):
     connection.send(all_bits())
 
 
-def test_spawned_children_give_the_same_bits(tmp_path, monkeypatch, expected):
+def test_a_spawned_child_gives_the_same_bits(tmp_path, monkeypatch, expected):
     (tmp_path / "this_file_as_a_module.py").write_text(Path(__file__).read_text())
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("this_file_as_a_module")  # a spawned child must find its target by name
-    found = in_processes(multiprocessing.get_context("spawn"), module.report_all_bits, 2)
-    assert found == [expected] * 2
-
-
-SCRIPT = """
-    import sys
-    import joblib
-    import numpy as np
-    from sklearn.model_selection import cross_val_score
-    from gbmap import GBMAPRegressor
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60_000, 8), dtype=np.float32)
-    y = np.abs(X[:, 0]) - X[:, 1]
-    for n_jobs, backend in ((1, "loky"), (2, "threading"), (2, "loky")):
-        with joblib.parallel_config(backend=backend):
-            model = GBMAPRegressor(2, random_state=0, n_jobs=n_jobs)
-            print(cross_val_score(model, X, y, n_jobs=n_jobs, cv=3).tobytes().hex())
-"""
+    (found,) = in_processes(multiprocessing.get_context("spawn"), module.report_all_bits, 1)
+    assert found == expected
 
 
 def test_fits_with_threads_within_jobs_of_joblib_give_the_same_scores():
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(SCRIPT)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT, check=True)
-    alone, *nested = ended.stdout.split()
-    assert nested == [alone] * 2
+    def scores(n_jobs, backend):
+        with joblib.parallel_config(backend=backend):
+            model = GBMAPRegressor(1, random_state=0, n_jobs=n_jobs)
+            return cross_val_score(model, X, Y, n_jobs=n_jobs, cv=2).tobytes()
+
+    alone = scores(1, "loky")
+    assert [scores(2, "threading"), scores(2, "loky")] == [alone] * 2
