@@ -45,7 +45,8 @@ from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, losses
 from gbmap._files.codec import encode
 from gbmap._files.container import FORMAT, Container, write
 from gbmap.inspection import explain
-from gbmap.persistence import _REGISTRY, ModelFileError, NotStorableError
+from gbmap.persistence import ModelFileError, NotStorableError
+from gbmap.persistence.model_files import _REGISTRY
 from gbmap.tables import TableModel
 
 HERE = Path(__file__).parent

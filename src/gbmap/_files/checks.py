@@ -40,6 +40,12 @@ def need_kind(value: Any, kinds: Any, what: str) -> None:
     need(isinstance(value, kinds), f"the {what} {shown(value)}")
 
 
+def need_members(instance: Any, **kinds: Any) -> None:
+    """Refuse an instance with members of other kinds."""
+    for name, kind in kinds.items():
+        need_kind(getattr(instance, name), kind, f"{name} of a {type(instance).__name__}")
+
+
 def check_ensemble(ensemble: Ensemble) -> None:
     """Refuse learners that do not fit together."""
     need(isinstance(ensemble.weights, np.ndarray), "weights that are no numbers")

@@ -1,0 +1,232 @@
+"""What is asked of instances of each class that a model file may hold, written or read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from gbmap import losses
+from gbmap._core.ensemble import Ensemble
+from gbmap._files.checks import (
+    check_ensemble,
+    need,
+    need_members,
+    need_numbers,
+    need_one_of,
+    shown,
+)
+from gbmap._files.codec import UnknownSettingError
+from gbmap._fit.records import StageRecord
+from gbmap._fitted.model import FittedModel
+from gbmap._utils.scikit_learn import make_constraint
+from gbmap.drift import DriftDetector
+from gbmap.drift._calibration import Calibration, Measures
+from gbmap.drift._drifter import Drifter
+from gbmap.drift._monitored import MonitoredModel, is_gbmap
+from gbmap.drift._neighbours import Neighbours
+from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.base import BaseGBMAP
+from gbmap.estimators.checkpoint import check_record
+from gbmap.selection import GBMAPClassifierCV
+from gbmap.selection.search import BaseGBMAPCV
+from gbmap.tables import Column, Schema, TableModel
+from gbmap.tables.schema import DATE_PARTS, KINDS, TARGET_KINDS, TASKS
+
+
+def check(instance: Any) -> None:
+    """Refuse an instance that cannot work, or that does more than it should."""
+    if isinstance(instance, BaseGBMAP | BaseGBMAPCV | DriftDetector | TableModel):
+        _check_parameters(instance)
+    for cls, is_fitted_by, of_class in _CHECKS:
+        if isinstance(instance, cls) and (not is_fitted_by or hasattr(instance, is_fitted_by)):
+            of_class(instance)
+
+
+def admit(cls: Any, members: Mapping[str, Any]) -> None:
+    """Refuse members that an instance of a class cannot have, before there is one."""
+    if is_dataclass(cls):
+        return  # its fields are the members that it takes
+    if issubclass(cls, losses.Loss):
+        need(not members, f"a {cls.__name__} with settings")
+    if issubclass(cls, BaseEstimator):
+        written_by = members.get("_sklearn_version", "")  # which a warning quotes
+        need(type(written_by) is str and len(written_by) < 100, "a version of scikit-learn that is none")
+    if issubclass(cls, BaseGBMAP | BaseGBMAPCV | DriftDetector | TableModel):
+        known = _constraints_of(cls)
+        for name in members:
+            if not (name.startswith("_") or name.endswith("_") or name in known):
+                raise UnknownSettingError(f"the setting {shown(name)} of {cls.__name__}")
+
+
+def _check_parameters(model: Any) -> None:
+    """Do what `_validate_params` does, without a message that quotes whatever the value is."""
+    for name, constraints in _constraints_of(model.__class__).items():
+        value = getattr(model, name)
+        satisfied = not constraints or any(each.is_satisfied_by(value) for each in constraints)
+        need(satisfied, f"{name}={shown(value)}")
+
+
+@cache
+def _constraints_of(cls: Any) -> dict[str, list[Any]]:
+    """Return the parameters of a class of estimators, and what each one may be; nothing if anything."""
+    given = cls._parameter_constraints
+    return {name: [make_constraint(each) for each in given.get(name, [])] for name in cls._get_param_names()}
+
+
+def _check_loss(loss: losses.Loss) -> None:
+    if is_dataclass(loss):
+        need_members(loss, **{field.name: Real for field in fields(loss)})
+
+
+def _check_gbmap(model: BaseGBMAP) -> None:
+    need_members(model, ensemble_=Ensemble, n_features_in_=Integral, n_components_=Integral, history_=list)
+    ensemble, n_features = model.ensemble_, model.ensemble_.weights.shape[1]
+    need(model.n_features_in_ == n_features, f"weights for {n_features} features of {model.n_features_in_}")
+    need(model.n_components_ == ensemble.n_stages, "a number of components that does not fit")
+    for name in ("mean_", "scale_", "feature_importances_"):
+        need_numbers(getattr(model, name), (n_features,), f"{name} that does not fit the features")
+    need_numbers(model.loss_curve_, (ensemble.n_stages + 1,), "a loss curve that does not fit the stages")
+    need_numbers(vars(model)["_target_deviation"], (ensemble.n_outputs,), "a spread that does not fit")
+    need(all(isinstance(each, StageRecord) for each in model.history_), "a history that is none")
+    need(model.init_ is None or hasattr(model.init_, "predict"), "an initial model that does not predict")
+    names = getattr(model, "feature_names_in_", None)
+    need(names is None or _is_array(names, (n_features,)), "names that do not fit the features")
+
+
+def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, np.ndarray) and value.shape == shape
+
+
+def _check_classifier(model: GBMAPClassifier) -> None:
+    need_members(model, classes_=np.ndarray)
+    need(model.classes_.ndim == 1, "classes that are no list")
+    n_classes, n_outputs = len(model.classes_), model.ensemble_.n_outputs
+    need(n_outputs == (1 if n_classes == 2 else n_classes), f"{n_classes} classes, {n_outputs} outputs")
+
+
+def _check_regressor(model: GBMAPRegressor) -> None:
+    need_members(model, _targets_2d=bool)
+    is_one = not vars(model)["_targets_2d"]
+    need(not is_one or model.ensemble_.n_outputs == 1, "several outputs of one target")
+
+
+def _check_search(search: BaseGBMAPCV) -> None:
+    kind = GBMAPClassifier if isinstance(search, GBMAPClassifierCV) else GBMAPRegressor
+    need_members(search, best_estimator_=kind, n_components_=Integral)
+    need(search.n_components_ == search.best_estimator_.n_components_, "a search that found another size")
+
+
+def _check_detector(detector: DriftDetector) -> None:
+    kinds = {"_drifter": Drifter, "_calibration": Calibration | None}
+    need_members(detector, **kinds, calibration_size_=int, n_features_in_=int)
+    need(detector.estimator_ is vars(detector)["_drifter"].monitored.model, "a detector of another model")
+
+
+def _check_drifter(drifter: Drifter) -> None:
+    need_members(drifter, monitored=MonitoredModel, neighbours=Neighbours)
+    ensemble, neighbours = drifter.monitored.fitted.ensemble, drifter.neighbours
+    n_rows, width = len(neighbours.phi), ensemble.weights.shape[1]
+    need(
+        _is_array(drifter.inputs, (n_rows, width))
+        or (scipy.sparse.issparse(drifter.inputs) and drifter.inputs.shape == (n_rows, width)),
+        "reference rows of another width",
+    )
+    need_numbers(neighbours.phi, (n_rows, len(ensemble)), "an embedding that does not fit the model")
+    for values in (drifter.scores, neighbours.values):
+        need_numbers(values, (n_rows, ensemble.n_outputs), "values that do not fit the reference rows")
+    need(1 <= neighbours.n_neighbors <= n_rows, f"{neighbours.n_neighbors} neighbours of {n_rows} rows")
+
+
+def _check_neighbours(neighbours: Neighbours) -> None:
+    need_members(neighbours, phi=np.ndarray, algorithm=str, n_jobs=Integral | None, n_neighbors=Integral)
+    need_members(neighbours, rounding=float)
+    need(neighbours.phi.ndim == 2, "an embedding that is none")
+    need(0 <= neighbours.rounding < np.inf, f"a rounding of {neighbours.rounding}")
+
+
+def _check_monitored(monitored: MonitoredModel) -> None:
+    need_members(monitored, fitted=FittedModel)
+    need(is_gbmap(monitored.model), "a model to monitor that is no GBMAP")
+
+
+def _check_fitted(fitted: FittedModel) -> None:
+    need_members(fitted, model=BaseGBMAP, preprocessing=Pipeline | None)
+
+
+def _check_calibration(calibration: Calibration) -> None:
+    need_members(calibration, measures=Measures, indicators=np.ndarray)
+    measures, shape = calibration.measures, calibration.indicators.shape
+    need(len(shape) == 1, "a calibration that is no list")
+    for values in (calibration.indicators, calibration.losses, measures.differences, measures.distances):
+        need_numbers(values, shape, "a calibration of several lengths")
+
+
+def _check_column(column: Column) -> None:
+    need_members(column, name=str, reason=str, n_missing=int, levels=tuple, parts=tuple)
+    need_one_of(column.kind, KINDS, "kind")
+    need(all(type(text) is str for text in (*column.levels, *column.parts)), "levels that are no texts")
+    need(set(column.parts) <= set(DATE_PARTS), "parts of a date that it has not")
+
+
+def _check_schema(schema: Schema) -> None:
+    need_members(schema, target=str, task_reason=str, n_rows=int, n_without_target=int, columns=tuple)
+    need_one_of(schema.task, TASKS, "task")
+    need_one_of(schema.target_kind, TARGET_KINDS, "kind of target")
+    need(all(isinstance(each, Column) for each in schema.columns), "columns that are none")
+
+
+def _check_table_model(model: TableModel) -> None:
+    need_members(model, schema_=Schema, detector_=DriftDetector | None, scores_=dict | None)
+    need_members(model, n_fitted_=int, n_held_out_=int)
+    need(is_gbmap(model.pipeline_), "a model of a table without a GBMAP")
+    names = model.pipeline_.feature_names_in_
+    need(isinstance(names, np.ndarray) and names.ndim == 1, "a pipeline of columns without names")
+    need(all(isinstance(name, str) for name in names), "a pipeline of columns whose names are no texts")
+    need(model.schema_.features == list(names), "a pipeline of other columns than the table's")
+    need(hasattr(model.pipeline_, "classes_") == (model.schema_.task == "classification"), "another task")
+    scores = [each for of_model in (model.scores_ or {}).values() for each in of_model.values()]
+    need(all(type(score) is float for score in scores), "scores that are no numbers")
+
+
+def _check_pipeline(pipeline: Pipeline) -> None:
+    # The folder of a cache holds pickles, which a fit would load.
+    need(pipeline.memory is None, "a pipeline with a cache; set_params(memory=None) removes it")
+
+
+def _check_function(transformer: FunctionTransformer) -> None:
+    need(
+        transformer.func is None and transformer.inverse_func is None,
+        "a FunctionTransformer with a function; store the model with skops.io.dump instead",
+    )
+
+
+# Classes, the member that only a fitted one has, and what is asked of one then. Bases come first.
+_CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
+    (Ensemble, "", check_ensemble),
+    (StageRecord, "", check_record),
+    (losses.Loss, "", _check_loss),
+    (BaseGBMAP, "ensemble_", _check_gbmap),
+    (GBMAPClassifier, "ensemble_", _check_classifier),
+    (GBMAPRegressor, "ensemble_", _check_regressor),
+    (BaseGBMAPCV, "best_estimator_", _check_search),
+    (Neighbours, "", _check_neighbours),
+    (Drifter, "", _check_drifter),
+    (MonitoredModel, "", _check_monitored),
+    (FittedModel, "", _check_fitted),
+    (Calibration, "", _check_calibration),
+    (DriftDetector, "_drifter", _check_detector),
+    (Column, "", _check_column),
+    (Schema, "", _check_schema),
+    (TableModel, "pipeline_", _check_table_model),
+    (Pipeline, "", _check_pipeline),
+    (FunctionTransformer, "", _check_function),
+)
