@@ -81,6 +81,16 @@ LIBRARIES = [
     pytest.param(Library(on_cuda, single=True), id="cuda float32", marks=needs_cuda),  # the kernel's
 ]
 everywhere = pytest.mark.parametrize("convert", LIBRARIES)
+
+
+def at_night(library):
+    return pytest.param(*library.values, id=library.id, marks=[*library.marks, pytest.mark.nightly])
+
+
+# JAX compiles every operation for every shape. It waits where nothing is done for it alone.
+with_jax_at_night = pytest.mark.parametrize(
+    "convert", [at_night(library) if library.id == "jax" else library for library in LIBRARIES]
+)
 N = 12_000  # more than are fitted in memory
 rng = np.random.default_rng(0)
 X = rng.normal(size=(N, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 100]
@@ -106,9 +116,6 @@ FITS = {
     "no weight": (GBMAPClassifier(1, class_weight={0: 0, 1: 1, 2: 1}, random_state=0), LABELS),
     "refined": (GBMAPRegressor(2, refine=100, refine_starts=2, random_state=0), y),
 }
-
-
-OF_LOSSES = ("huber", "quantile", "identity", "exponential", "hinge")
 
 
 @cache
@@ -141,14 +148,14 @@ def test_a_fit_is_that_of_the_same_numbers_in_memory(convert, dispatch, in_memor
         close(to_numpy(stage), expected)
 
 
-@everywhere
+@with_jax_at_night
 def test_a_sample_may_stay_where_the_rows_are(convert, in_memory, monkeypatch):
     monkeypatch.setattr(device, "_FEW_NUMBERS", 0)
     model = GBMAPRegressor(3, random_state=0).fit(convert(X), convert(y))
     np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-3)
 
 
-@everywhere
+@with_jax_at_night
 def test_rows_are_visited_in_parts_if_they_are_many(convert, in_memory, monkeypatch):
     monkeypatch.setattr(device, "_CHUNK_NUMBERS", 5_000 * X.shape[1])
     model = GBMAPRegressor(3, random_state=0).fit(convert(X), convert(y))
@@ -175,8 +182,15 @@ def test_few_rows_are_fitted_in_memory_to_the_same_bits(convert):
     np.testing.assert_array_equal(model.ensemble_.weights, expected.ensemble_.weights)
 
 
-@everywhere
-@pytest.mark.parametrize("labels", [LABELS, LABELS > 0], ids=["three", "two"])
+@pytest.mark.parametrize(
+    ("convert", "labels"),
+    [
+        pytest.param(*each.values, labels, id=f"{each.id}-{name}", marks=each.marks)
+        for library in LIBRARIES
+        for name, labels in (("two", LABELS > 0), ("three", LABELS))
+        for each in [at_night(library) if (library.id, name) == ("jax", "three") else library]
+    ],
+)
 def test_classes_come_back_as_they_went_in(convert, labels):
     rows = convert(X)
     model = GBMAPClassifier(2, random_state=0).fit(rows, convert(labels))
@@ -197,7 +211,7 @@ def test_classes_come_back_as_they_went_in(convert, labels):
     np.testing.assert_allclose(model.loss_curve_, expected, rtol=1e-3)
 
 
-@everywhere
+@with_jax_at_night
 def test_only_labels_that_hardly_repeat_raise_a_doubt(convert):
     few = GBMAPClassifier(1, max_iter=5, tol=0.1).fit(convert(X), convert(np.arange(len(X)) % 30))
     assert len(few.classes_) == 30
@@ -205,19 +219,24 @@ def test_only_labels_that_hardly_repeat_raise_a_doubt(convert):
         GBMAPClassifier(1, max_iter=5, tol=0.1).fit(convert(X[:60]), convert(np.arange(60) % 40))
 
 
-@everywhere
+@with_jax_at_night
 def test_names_of_classes_stay_in_memory(convert):
     names = np.array(["low", "middle", "high"])[LABELS]
     model = GBMAPClassifier(1, random_state=0).fit(convert(X), names)
     assert model.predict(convert(X[:50])).tolist() == model.predict(X[:50]).tolist()
 
 
-# JAX takes its time to compile, and a pass shows as much of a loss.
+# A pass shows as much of a loss, and the rest is the same for every library.
 KINDS = [
-    pytest.param(*library.values, kind, id=f"{kind}-{library.id}", marks=library.marks)
+    pytest.param(
+        *library.values,
+        kind,
+        id=f"{kind}-{library.id}",
+        marks=[*library.marks, *([pytest.mark.nightly] if library.id == "jax" and kind != "refined" else [])],
+    )
     for library in LIBRARIES
     for kind in FITS
-    if "classes" not in kind and (library.id != "jax" or kind not in OF_LOSSES)
+    if "classes" not in kind
 ]
 
 
@@ -231,7 +250,7 @@ def test_every_kind_of_fit_reaches_the_loss_that_it_reaches_in_memory(convert, k
     np.testing.assert_allclose(there, here, rtol=2e-3)
 
 
-@everywhere
+@with_jax_at_night
 def test_weights_and_rows_for_validation_may_lie_anywhere(convert):
     weight = WEIGHT
     watched = {"X_val": X[:99], "y_val": y[:99], "sample_weight_val": weight[:99]}
@@ -242,7 +261,7 @@ def test_weights_and_rows_for_validation_may_lie_anywhere(convert):
         np.testing.assert_allclose(model.validation_loss_curve_, expected.validation_loss_curve_, rtol=1e-3)
 
 
-@everywhere
+@with_jax_at_night
 @pytest.mark.parametrize("sample", ["in memory", "where the rows are"])
 @pytest.mark.parametrize("counted", [0.7, 0.004], ids=["many", "fewer than a sample has"])
 def test_rows_without_weight_are_no_rows(convert, sample, counted, monkeypatch):
@@ -290,7 +309,7 @@ def test_float32_turns_wide_where_it_cannot_hold_the_numbers(convert):
     np.testing.assert_allclose(there.loss_curve_, here.loss_curve_, rtol=1e-4)
 
 
-@everywhere
+@with_jax_at_night
 def test_columns_far_from_zero_keep_their_digits(convert):
     far = (X + np.array([0, 1e4, 0, 1e4])).astype(np.float32)
     there, here = (GBMAPRegressor(2, random_state=0).fit(as_(far), as_(y)) for as_ in (convert, np.asarray))
@@ -298,7 +317,7 @@ def test_columns_far_from_zero_keep_their_digits(convert):
     np.testing.assert_allclose(there.loss_curve_, here.loss_curve_, rtol=2e-3)
 
 
-@everywhere
+@with_jax_at_night
 def test_an_initial_model_starts_from_where_it_is(convert):
     first = GBMAPRegressor(1, random_state=0)
     model = GBMAPRegressor(2, init=first, random_state=0).fit(convert(X), convert(y))
@@ -459,7 +478,7 @@ def test_a_fit_goes_on_by_warm_start_and_from_a_checkpoint(convert, tmp_path):
         GBMAPRegressor(2, random_state=0).fit(rows, convert(y + 1), WEIGHT, checkpoint=tmp_path / "fit")
 
 
-@everywhere
+@with_jax_at_night
 @pytest.mark.parametrize("kind", ["columns", "rows", "turned"])
 def test_rows_may_lie_anyhow_in_memory(convert, kind, in_memory):
     rows = {
@@ -483,7 +502,7 @@ def test_whole_numbers_and_truth_values_are_numbers(convert, n_rows):
     assert GBMAPRegressor(1, random_state=0).fit(flags, convert(y[:n_rows])).predict(flags).shape == (n_rows,)
 
 
-@everywhere
+@with_jax_at_night
 def test_read_only_numbers_go_beside_the_rows(convert, in_memory):
     frozen = X[:99].copy()
     frozen.flags.writeable = False
@@ -495,7 +514,7 @@ def test_read_only_numbers_go_beside_the_rows(convert, in_memory):
     np.testing.assert_allclose(model.validation_loss_curve_, again.validation_loss_curve_, rtol=1e-4)
 
 
-@everywhere
+@with_jax_at_night
 def test_what_is_asked_of_a_model_is_answered_in_memory(convert, in_memory):
     few, rows, target = X[:300], convert(X[:300]), convert(y[:300])
     close = partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-4)
@@ -529,7 +548,7 @@ def test_drift_is_watched_for(convert, in_memory):
     assert later.shift == pytest.approx(expected.assess(few + 1.0, y[:300]).shift, rel=1e-3)
 
 
-@everywhere
+@with_jax_at_night
 def test_a_search_fits_its_folds_where_the_rows_are(convert):
     settings = {"betas": [2.0, 5.0], "l2_regularizations": [1e-3], "cv": 2, "random_state": 0}
     few = [each[:400] for each in (X, y, WEIGHT)]
