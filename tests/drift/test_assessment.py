@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
-from gbmap.drift import _drifter, _sides
+from gbmap.drift import _monitored, _sides
 from gbmap.inspection import attributions, regions
 
 mpl.use("agg")
@@ -530,7 +530,7 @@ def test_chunks_change_nothing(kind, monkeypatch):
     found, X, new, _ = KINDS[kind]
     y = np.resize(["a", "b", "c"] if kind == "three classes" else [1.0, 2.0], X.shape[0])
     whole = found.assess(new, y[: new.shape[0]]).to_dict()
-    monkeypatch.setattr(_drifter, "_ROWS_AT_A_TIME", 70)
+    monkeypatch.setattr(_monitored, "_ROWS_AT_A_TIME", 70)
     monkeypatch.setattr(_sides, "_WORK_NUMBERS", 64)
     in_chunks = found.assess(new, y[: new.shape[0]]).to_dict()
     for name in ("shift", "contributions", "p_value", "distance", "coordinate_distance", "mean_loss"):

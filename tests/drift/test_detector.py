@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
-from gbmap.drift import _drifter
+from gbmap.drift import _drifter, _monitored
 
 
 def regressor(**settings):
@@ -565,9 +565,9 @@ def test_many_rows_are_scored_in_bounded_memory_and_as_if_at_once(tmp_path, monk
     path = tmp_path / "rows.npy"
     np.save(path, np.random.default_rng(0).normal(size=(300_000, 4)))
     rows = np.load(path, mmap_mode="r")
-    monkeypatch.setattr(_drifter, "_ROWS_AT_A_TIME", 1 << 20)
+    monkeypatch.setattr(_monitored, "_ROWS_AT_A_TIME", 1 << 20)
     at_once = detector.indicator(np.array(rows))
-    monkeypatch.setattr(_drifter, "_ROWS_AT_A_TIME", 1 << 13)
+    monkeypatch.setattr(_monitored, "_ROWS_AT_A_TIME", 1 << 13)
     tracemalloc.start()
     chunked = detector.indicator(rows)
     peak = tracemalloc.get_traced_memory()[1]
@@ -582,7 +582,7 @@ def test_chunks_of_every_kind_of_rows_join(kind, monkeypatch):
     X, y = make_rows()
     detector = DriftDetector(regressor().fit(kind(X), y)).fit(kind(X), y)
     expected = detector.indicator(kind(X))
-    monkeypatch.setattr(_drifter, "_ROWS_AT_A_TIME", 33)
+    monkeypatch.setattr(_monitored, "_ROWS_AT_A_TIME", 33)
     np.testing.assert_allclose(detector.indicator(kind(X)), expected, rtol=1e-9, atol=1e-12)
 
 

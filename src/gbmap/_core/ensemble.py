@@ -172,7 +172,10 @@ class Ensemble(Result):
 
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
-        z = self.project(X)
+        return self.embed_projected(self.project(X))
+
+    def embed_projected(self, z: Array) -> Array:
+        """Return phi of rows by their projections, of shape (n, M)."""
         value = softplus(z, asarray_like(self.beta, z)) if self.activation == "softplus" else z
         phi: Array = asarray_like(self.intercepts, z) + asarray_like(self.signs, z) * value
         return phi

@@ -18,14 +18,25 @@ _PRECISE = 0.95  # a description that holds for so few other rows needs no furth
 
 def patterns_of(fitted: FittedModel, learners: Ensemble, inputs: Any) -> Array:
     """Return which learners are active in each row, as a string of bits, of shape (n,)."""
-    n_bytes = -(-len(learners) // 8)
 
     def pack(rows: Any) -> Array:
-        is_active = learners.project(dense(rows)) > 0
-        return np.packbits(is_active | (learners.activation == "identity"), axis=1)
+        return _pack(learners, learners.project(dense(rows)))
 
-    packed = map_rows(pack, inputs, n_bytes, np.uint8, fitted.model.n_jobs)
-    return packed.view(np.dtype((np.void, n_bytes)))[:, 0]
+    packed = map_rows(pack, inputs, -(-len(learners) // 8), np.uint8, fitted.model.n_jobs)
+    return _as_strings(packed)
+
+
+def patterns_of_projections(learners: Ensemble, z: Array) -> Array:
+    """Return which learners are active in each row, by projections of shape (n, M)."""
+    return _as_strings(_pack(learners, z))
+
+
+def _pack(learners: Ensemble, z: Array) -> Array:
+    return np.packbits((z > 0) | (learners.activation == "identity"), axis=1)
+
+
+def _as_strings(packed: Array) -> Array:
+    return packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
 
 
 def unpack(bits: Array, n_learners: int) -> Array:

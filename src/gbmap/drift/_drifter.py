@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +13,15 @@ import scipy.sparse
 
 from gbmap._fitted.model import dense
 from gbmap._fitted.results import squeeze
+from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Measures
-from gbmap.drift._monitored import MonitoredModel
+from gbmap.drift._monitored import MonitoredModel, ScoredRows, chunks
 from gbmap.drift._neighbours import Neighbours
+from gbmap.drift._sides import Side
 from gbmap.drift.explanation import DriftExplanation
 
-_ROWS_AT_A_TIME = 1 << 15  # scored together: bounds the memory for any number of rows
 _PROBED_ROWS = 8  # whose scores tell whether the model is still the same
 _SAME = 1e-6  # the part of their spread by which scores of the same model may differ
 _WORK_NUMBERS = 1 << 18  # explained together: a dozen arrays of them stay small
@@ -53,9 +54,8 @@ class Drifter:
         cls, monitored: MonitoredModel, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
     ) -> Drifter:
         """Return the drifter with reference rows X, y."""
-        inputs = _own(monitored.fitted.read(X), X)
-        phi = monitored.embed(inputs)
-        scores = monitored.score(X, phi)
+        rows = monitored.read(X)
+        inputs, scores = _own(rows.inputs, X), rows.scores
         if len(scores) < n_neighbors:
             raise ValueError(
                 f"n_neighbors={n_neighbors} must be at most the number of reference rows, got "
@@ -63,7 +63,7 @@ class Drifter:
             )
         values = monitored.values(X, y, scores)
         rounding = monitored.rounding(inputs, scores)
-        neighbours = Neighbours(phi, values, n_neighbors, algorithm, n_jobs, rounding)
+        neighbours = Neighbours(rows.phi, values, n_neighbors, algorithm, n_jobs, rounding)
         probe = None if monitored.foreign is None else deepcopy(safe_indexing(X, slice(0, _PROBED_ROWS)))
         return cls(monitored, inputs, scores, neighbours, probe)
 
@@ -71,7 +71,7 @@ class Drifter:
         """Refuse a model that has been fitted again, by its scores of the first reference rows."""
         before, ensemble = self.scores[:_PROBED_ROWS], self.monitored.fitted.ensemble
         if ensemble.weights.shape == (self.neighbours.phi.shape[1], self.inputs.shape[1]):
-            now = self.monitored.score(self.probe, self.monitored.embed(self.inputs[:_PROBED_ROWS]))
+            now = self.monitored.score(self.probe, self.inputs[:_PROBED_ROWS]).scores
             most = self.neighbours.rounding + _SAME * self.scores.std()
             if now.shape == before.shape and (np.abs(now - before) <= most).all():
                 return
@@ -82,17 +82,17 @@ class Drifter:
 
     def measure(self, X: Any) -> Measures:
         """Return the measures of rows, chunk by chunk."""
-        return Measures.join([self._measure(rows) for rows in chunks(X)])
+        return Measures.join([self.read_and_measure(rows)[1] for rows in chunks(X)])
 
-    def _measure(self, X: Any) -> Measures:
-        phi = self.monitored.embed(self.monitored.fitted.read(X))
-        shares, distances = self.neighbours.find(phi)
-        difference = self.monitored.score(X, phi) - self.neighbours.mean(shares)
-        return Measures(np.abs(difference).sum(axis=1), distances)
-
-    def calibrate(self, X: Any, y: Array) -> tuple[Measures, Array]:
-        """Return the measures and losses of held-out rows."""
-        return self.measure(X), self.monitored.losses(X, y, "y_cal")
+    def read_and_measure(
+        self, X: Any, y: Array | None = None, name: str = "y"
+    ) -> tuple[ScoredRows, Measures, Array]:
+        """Return rows as they are read, their measures, and their losses if labels are given, else none."""
+        rows = self.monitored.read(X)
+        shares, distances = self.neighbours.find(rows.phi)
+        difference = rows.scores - self.neighbours.mean(shares)
+        losses = np.empty(0) if y is None else self.monitored.losses(X, y, rows.scores, name)
+        return rows, Measures(np.abs(difference).sum(axis=1), distances), losses
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of rows, chunk by chunk."""
@@ -116,13 +116,11 @@ class Drifter:
 
     def _explain(self, X: Any) -> tuple[Array, Array, Array, Array | float]:
         """Return values, extrapolation, misfit and remainder of some rows."""
-        fitted, neighbours = self.monitored.fitted, self.neighbours
-        inputs = fitted.read(X)
-        phi = self.monitored.embed(inputs)
-        shares, _ = neighbours.find(phi)
+        fitted, neighbours, rows = self.monitored.fitted, self.neighbours, self.monitored.read(X)
+        shares, _ = neighbours.find(rows.phi)
         near = shares @ self._place_scores
-        extrapolation = self.monitored.score(X, phi) - near
-        gradients = self._gradients(dense(inputs), shares)
+        extrapolation = rows.scores - near
+        gradients = self._gradients(rows, shares)
         remainder = 0.0 if self.monitored.foreign is None else extrapolation - gradients.sum(axis=1)
         return fitted.columns.collect(gradients), extrapolation, near - neighbours.mean(shares), remainder
 
@@ -130,27 +128,47 @@ class Drifter:
     def _place_scores(self) -> Array:
         return self.neighbours.places.means(self.scores)
 
-    def _gradients(self, inputs: Array, shares: Any) -> Array:
+    def _gradients(self, rows: ScoredRows, shares: Any) -> Array:
         """Return the mean of integrated gradients from the neighbours to each row, of shape (n, q, K).
 
-        A place counts by the first reference row there.
+        A place counts by the first reference row there; each is projected once, however many rows are near.
         """
         ensemble, first = self.monitored.fitted.ensemble, self.neighbours.places.first
-        total, counts = np.zeros((*inputs.shape, ensemble.n_outputs)), np.diff(shares.indptr)
+        inputs, counts = dense(rows.inputs), np.diff(shares.indptr)
+        places, of_entry = np.unique(shares.indices, return_inverse=True)
+        reference = dense(self.inputs[first[places]])
+        reference_z = ensemble.project(reference)
+        total = np.zeros((*inputs.shape, ensemble.n_outputs))
         for nth in range(counts.max()):
-            rows = np.flatnonzero(counts > nth)
-            entries = shares.indptr[rows] + nth
-            near = dense(self.inputs[first[shares.indices[entries]]])
-            gradients = ensemble.integrated_gradient(inputs[rows], near)
-            total[rows] += shares.data[entries][:, None, None] * gradients
+            which = np.flatnonzero(counts > nth)
+            entries = shares.indptr[which] + nth
+            near = of_entry[entries]
+            slopes = ensemble.pull_back(ensemble.secants(rows.z[which], reference_z[near]))
+            moved = (inputs[which] - reference[near])[:, :, None]
+            total[which] += shares.data[entries][:, None, None] * (moved * slopes)
         return total
 
+    @cached_property
+    def half_spaces(self) -> list[HalfSpace]:
+        """Where each learner is active, in words that are fitted to the reference rows."""
+        fitted = self.monitored.fitted
+        rows = standard_rows(fitted, self.inputs)
+        return [HalfSpace.of(fitted, j, rows) for j in range(len(fitted.ensemble))]
 
-def chunks(X: Any, size: int | None = None) -> Iterator[Any]:
-    """Yield the rows of X, some at a time; at least once."""
-    size = _ROWS_AT_A_TIME if size is None else size
-    for start in range(0, max(1, num_samples(X)), size):
-        yield safe_indexing(X, slice(start, start + size))
+    def reference(self) -> Side:
+        """Return the reference rows as one side of a comparison."""
+        fitted = self.monitored.fitted
+        ensemble, known = fitted.ensemble, (self.inputs, self.neighbours.phi, self.scores)
+        parts = (
+            ScoredRows(inputs, fitted.map(ensemble.project, inputs, len(ensemble)), phi, scores)
+            for inputs, phi, scores in zip(*map(chunks, known))
+        )
+        return self.side(len(self.scores), parts)
+
+    def side(self, n: int, parts: Iterable[ScoredRows]) -> Side:
+        """Return one side of a comparison, of n rows that come in chunks."""
+        center = np.asarray(self.inputs.mean(axis=0, dtype=np.float64)).reshape(-1)
+        return Side.of(self.monitored.fitted.ensemble, center, n, parts)
 
 
 def _own(inputs: Any, X: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -14,16 +13,15 @@ from gbmap.drift._drifter import Drifter
 _UNLIKELY = 1e-6  # a chance of as many repeated rows that is no chance
 
 
-def check_held_out(drifter: Drifter, y: Array, X_cal: Any, y_cal: Array) -> None:
+def check_held_out(drifter: Drifter, y: Array, phi_cal: Array, y_cal: Array) -> None:
     """Refuse calibration rows that are all reference rows with their labels, and warn if too many are.
 
     Rows may repeat, as in discrete tables. Then one in so many reference rows has a double among the others,
     and as many calibration rows have one there if they were held out at random.
     """
     monitored, neighbours = drifter.monitored, drifter.neighbours
-    phi = neighbours.phi, monitored.embed(monitored.fitted.read(X_cal))
     labels = monitored.targets(y, "y"), monitored.targets(y_cal, "y_cal")
-    scores = monitored.fitted.ensemble.sum_outputs(np.vstack(phi))
+    scores = monitored.fitted.ensemble.sum_outputs(np.vstack([neighbours.phi, phi_cal]))
     unit = neighbours.rounding or 1.0
     _, kind = np.unique(np.hstack([np.rint(scores / unit), np.vstack(labels)]), axis=0, return_inverse=True)
     kind = kind.reshape(-1)  # a column in NumPy 2.0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._fit.initial import class_score
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP, coordinate_names
 
 _ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
+_ROWS_AT_A_TIME = 1 << 15  # scored together: bounds the memory for any number of rows
 _LARGEST_LOG_ODDS = 14.0  # probabilities are clipped below
 _MOST_CLASSES = 20  # whole numbers with more different values are counts or amounts, not classes
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows as the model sees them: read, projected, embedded and scored once.
+
+    Attributes
+    ----------
+    inputs : array or CSR matrix of shape (n, q)
+        The inputs of the GBMAP.
+    z, phi : arrays of shape (n, M)
+        The learners' w . x + c, and the embedding.
+    scores : array of shape (n, K)
+        f - f_0; f itself of a foreign model.
+    """
+
+    inputs: Any
+    z: Array
+    phi: Array
+    scores: Array
 
 
 @dataclass(frozen=True)
@@ -61,16 +84,24 @@ class MonitoredModel:
         """The names of the coordinates, of shape (M,); after the classes of a foreign model."""
         return coordinate_names(self.fitted.ensemble.n_stages, self.output_names)
 
-    def embed(self, inputs: Any) -> Array:
-        """Return phi of the GBMAP's inputs, of shape (n, M)."""
-        ensemble = self.fitted.ensemble
-        return self.fitted.map(ensemble.embed, inputs, len(ensemble))
+    def read(self, X: Any) -> ScoredRows:
+        """Return what is to be known of rows of the user's."""
+        return self.score(X, self.fitted.read(X))
 
-    def score(self, X: Any, phi: Array) -> Array:
-        """Return f - f_0 of rows with their embedding, of shape (n, K); f itself for a foreign model."""
-        if self.foreign is None:
-            return self.fitted.ensemble.sum_outputs(phi)
-        return _foreign_score(self.foreign, X)
+    def score(self, X: Any, inputs: Any) -> ScoredRows:
+        """Return what is to be known of rows of which the GBMAP's inputs are known."""
+        ensemble = self.fitted.ensemble
+
+        def project_and_embed(rows: Array) -> Array:
+            z = ensemble.project(rows)
+            return np.hstack([z, ensemble.embed_projected(z)])
+
+        both = self.fitted.map(project_and_embed, inputs, 2 * len(ensemble))
+        z, phi = (np.ascontiguousarray(half) for half in np.hsplit(both, 2))
+        own = self.foreign is None
+        return ScoredRows(
+            inputs, z, phi, ensemble.sum_outputs(phi) if own else _foreign_score(self.foreign, X)
+        )
 
     def rounding(self, inputs: Any, score: Array) -> float:
         """Return how far rounding may move a score, or an embedding distance, of most rows.
@@ -92,12 +123,16 @@ class MonitoredModel:
                 sizes += np.cosh(np.minimum(np.abs(score), _LARGEST_LOG_ODDS)).sum(axis=1)
         return _ULPS * eps * float(np.median(sizes))
 
+    def initial_score(self, X: Any) -> Array | float:
+        """Return f_0 of the GBMAP, of shape (n, K), or zero."""
+        return 0.0 if self.fitted.model.init_ is None else self.fitted.initial_score(X)
+
     def values(self, X: Any, y: Array, score: Array) -> Array:
         """Return what rows contribute as neighbours, (n, K): y - f_0, or for classes their scores."""
         targets = self.targets(y, "y")
         if self.classes is not None:
             return score
-        return targets if self.foreign is not None else targets - self.fitted.initial_score(X)
+        return targets if self.foreign is not None else targets - self.initial_score(X)
 
     def targets(self, y: Array, name: str) -> Array:
         """Return y as numbers, or -1 and +1 for classes, of shape (n, K); an error if they do not suit."""
@@ -118,15 +153,15 @@ class MonitoredModel:
         positive = self.classes[1:] if len(self.classes) == 2 else self.classes
         return np.where(y[:, None] == positive, 1.0, -1.0)
 
-    def losses(self, X: Any, y: Array, name: str = "y") -> Array:
+    def losses(self, X: Any, y: Array, scores: Array, name: str = "y") -> Array:
         """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
         targets = self.targets(y, name)
         if self.foreign is None:
-            each = self.fitted.row_losses(targets, self.fitted.full_score(X))
+            each = self.fitted.row_losses(targets, scores + self.initial_score(X))
         elif self.classes is None:
-            each = (targets - _foreign_score(self.foreign, X)) ** 2
+            each = (targets - scores) ** 2
         else:
-            each = np.logaddexp(0.0, -targets * _foreign_score(self.foreign, X))
+            each = np.logaddexp(0.0, -targets * scores)
         mean: Array = each.mean(axis=1)
         return mean
 
@@ -146,12 +181,12 @@ class MonitoredModel:
         mean: Array = both.mean(axis=1) / 2 / n_outputs
         return mean
 
-    def faithfulness(self, X: Any) -> float | None:
+    def faithfulness(self, X: Any, phi: Array, scores: Array) -> float | None:
         """Return R2 of the GBMAP on a foreign model's predictions; None if the model is a GBMAP."""
         if self.foreign is None:
             return None
-        score = _foreign_score(self.foreign, X)
-        return float(r2_score(score, self.fitted.full_score(X), multioutput="variance_weighted"))
+        surrogate = self.fitted.ensemble.sum_outputs(phi) + self.initial_score(X)
+        return float(r2_score(scores, surrogate, multioutput="variance_weighted"))
 
 
 def monitor(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> MonitoredModel:
@@ -182,6 +217,13 @@ def monitor(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Moni
             "`surrogate`, a pipeline that prepares X as the estimator does and ends in a GBMAPRegressor."
         ) from error
     return MonitoredModel(estimator, FittedModel.of(surrogate))
+
+
+def chunks(X: Any, size: int | None = None) -> Iterator[Any]:
+    """Yield the rows of X, some at a time; at least once."""
+    size = _ROWS_AT_A_TIME if size is None else size
+    for start in range(0, max(1, num_samples(X)), size):
+        yield safe_indexing(X, slice(start, start + size))
 
 
 def is_gbmap(estimator: Any) -> bool:

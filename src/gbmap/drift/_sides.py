@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._fitted.model import dense
-from gbmap._fitted.patterns import patterns_of
-from gbmap._utils.scikit_learn import num_samples
+from gbmap._fitted.patterns import patterns_of_projections
 from gbmap._utils.typing import Array
-from gbmap.drift._drifter import Drifter, chunks
+from gbmap.drift._monitored import ScoredRows, chunks
 
 _KEPT_NUMBERS = 1 << 25  # of the embedding of either side, to sort: 256 MB
 _WORK_NUMBERS = 1 << 18  # per block of rows: its temporaries stay in the cache
@@ -41,35 +39,20 @@ class Side:
     shares: Array
 
     @classmethod
-    def of_batch(cls, drifter: Drifter, X: Any) -> Side:
-        """Return the side of new rows, read chunk by chunk."""
-        monitored = drifter.monitored
-
-        def read(rows: Any) -> tuple[Any, Array, Array]:
-            inputs = monitored.fitted.read(rows)
-            phi = monitored.embed(inputs)
-            return inputs, phi, monitored.score(rows, phi)
-
-        return cls._of(drifter, num_samples(X), map(read, chunks(X)))
-
-    @classmethod
-    def of_reference(cls, drifter: Drifter) -> Side:
-        """Return the side of the reference rows."""
-        parts = drifter.inputs, drifter.neighbours.phi, drifter.scores
-        return cls._of(drifter, len(drifter.scores), zip(*map(chunks, parts)))
-
-    @classmethod
-    def _of(cls, drifter: Drifter, n: int, parts: Iterable[tuple[Any, Array, Array]]) -> Side:
-        fitted, center = drifter.monitored.fitted, _mean_row(drifter.inputs)
-        ensemble, n_outputs = fitted.ensemble, fitted.ensemble.n_outputs
+    def of(cls, ensemble: Ensemble, center: Array, n: int, parts: Iterable[ScoredRows]) -> Side:
+        """Return the side of n rows that come in chunks, given the mean reference row."""
+        n_outputs = ensemble.n_outputs
         scores, phi, patterns, shares = [], [], [], np.zeros_like(ensemble.weights.T)
-        for (inputs, of_rows, score), is_kept in zip(
-            parts, chunks(_sample(n, _KEPT_NUMBERS // len(ensemble)))
-        ):
-            scores.append(score)
-            phi.append(of_rows[is_kept])
-            patterns.append([patterns_of(fitted, ensemble[k::n_outputs], inputs) for k in range(n_outputs)])
-            shares += _sum_of_shares(ensemble, inputs, center)
+        for rows, is_kept in zip(parts, chunks(_sample(n, _KEPT_NUMBERS // len(ensemble)))):
+            scores.append(rows.scores)
+            phi.append(rows.phi[is_kept])
+            patterns.append(
+                [
+                    patterns_of_projections(ensemble[k::n_outputs], rows.z[:, k::n_outputs])
+                    for k in range(n_outputs)
+                ]
+            )
+            shares += _sum_of_shares(ensemble, rows, center)
         joined = [np.concatenate(of_output) for of_output in zip(*patterns)]
         return cls(np.concatenate(scores), np.concatenate(phi), joined, shares / n)
 
@@ -94,19 +77,15 @@ def _sample(n: int, size: int) -> Array:
     return is_kept
 
 
-def _sum_of_shares(ensemble: Ensemble, inputs: Any, center: Array) -> Array:
+def _sum_of_shares(ensemble: Ensemble, rows: ScoredRows, center: Array) -> Array:
     """Return the sum over rows of (x_k - c_k) w_jk b_j (g(z_j) - g(z'_j)) / (z_j - z'_j), of shape (q, M).
 
     Summed over k it is f_j(x) - f_j(c), over j the integrated gradients from the center c.
     """
     total, at_center = np.zeros_like(ensemble.weights.T), ensemble.project(center[None])
     size = max(1, _WORK_NUMBERS // max(total.shape))
-    for start in range(0, inputs.shape[0], size):
-        rows = dense(inputs[start : start + size])
-        total += (rows - center).T @ ensemble.secants(ensemble.project(rows), at_center)
+    for start in range(0, len(rows.z), size):
+        some = slice(start, start + size)
+        total += (dense(rows.inputs[some]) - center).T @ ensemble.secants(rows.z[some], at_center)
     shares: Array = total * ensemble.weights.T
     return shares
-
-
-def _mean_row(inputs: Any) -> Array:
-    return np.asarray(inputs.mean(axis=0, dtype=np.float64)).reshape(-1)

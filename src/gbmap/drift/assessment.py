@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from itertools import repeat
 from numbers import Real
 from typing import Any
 
@@ -11,15 +13,17 @@ from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import of_one, one_row, squeeze
-from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._fitted.words import HalfSpace
 from gbmap._utils.optional import require
 from gbmap._utils.plain import plain
+from gbmap._utils.scikit_learn import num_samples
 from gbmap._utils.shown import Result, Shown, cell, largest_first, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._calibration import Calibration, Measures
-from gbmap.drift._drifter import Drifter, chunks
+from gbmap.drift._drifter import Drifter
 from gbmap.drift._groups import Groups
+from gbmap.drift._monitored import ScoredRows, chunks
 from gbmap.drift._sides import Side
 from gbmap.drift.loss_estimate import LossModel
 
@@ -353,14 +357,9 @@ def assess_rows(
     _check_levels(delta, confidence)
     monitored, fitted = drifter.monitored, drifter.monitored.fitted
     feature_names = fitted.feature_names  # followed back before anything else is computed
-    measures = drifter.measure(X)
+    batch, measures, losses = _read_batch(drifter, X, y)
     indicators = measures.indicators(distance_weight)
-    losses = None
-    if y is not None:
-        losses = np.concatenate([monitored.losses(*rows) for rows in zip(chunks(X), chunks(y))])
-    batch, reference = Side.of_batch(drifter, X), Side.of_reference(drifter)
-    rows = standard_rows(fitted, drifter.inputs)
-    words = [HalfSpace.of(fitted, j, rows) for j in range(len(fitted.ensemble))]
+    reference, words = drifter.reference(), drifter.half_spaces
     return DriftAssessment(
         n_rows=len(indicators),
         n_reference_rows=len(reference.scores),
@@ -372,6 +371,24 @@ def assess_rows(
         mean_loss=None if losses is None else float(losses.mean()),
         feature_names=feature_names,
         output_names=monitored.output_names,
+    )
+
+
+def _read_batch(drifter: Drifter, X: Any, y: Array | None) -> tuple[Side, Measures, Array | None]:
+    """Read the rows once, chunk by chunk; the losses are None without y."""
+    measures, losses = list[Measures](), list[Array]()
+
+    def parts() -> Iterator[ScoredRows]:
+        for rows, labels in zip(chunks(X), repeat(None) if y is None else chunks(y)):
+            scored, measured, lost = drifter.read_and_measure(rows, labels)
+            measures.append(measured)
+            losses.append(lost)
+            yield scored
+
+    return (
+        drifter.side(num_samples(X), parts()),
+        Measures.join(measures),
+        None if y is None else np.concatenate(losses),
     )
 
 

@@ -22,6 +22,7 @@ from gbmap._utils.scikit_learn import (
     safe_indexing,
 )
 from gbmap._utils.typing import Array
+from gbmap.drift._alarm import IndicatorAlarm
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._held_out import check_held_out
@@ -32,7 +33,7 @@ from gbmap.drift.loss_estimate import LossEstimate, LossModel
 from gbmap.estimators.base import _seed
 
 
-class DriftDetector(BaseEstimator):  # type: ignore[misc]
+class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
     """Tell, without labels, which new rows a model's prediction should not be trusted on.
 
     The indicator of a row is ``|f - f_kNN|``: how far the prediction is from the mean of the k training
@@ -120,7 +121,6 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
-    threshold_: float
     offset_: float
 
     def __init__(
@@ -174,20 +174,22 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         y = _read_y(y, X, "y")
         self._seed = _seed(self.random_state) % 2**32
         self._drifter = self._make_drifter(X, y)
-        self.estimator_ = self._drifter.monitored.model
+        monitored = self._drifter.monitored
+        self.estimator_ = monitored.model
+        self.faithfulness_ = monitored.faithfulness(X, self._drifter.neighbours.phi, self._drifter.scores)
         self._calibration = None
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         self.__dict__.pop("offset_", None)
         if X_cal is not None:
             X_cal = self._read_rows(X_cal)
             y_cal = _read_y(y_cal, X_cal, "y_cal")
-            held_out = self._drifter.calibrate(X_cal, y_cal)
-            check_held_out(self._drifter, y, X_cal, y_cal)
-            self._calibration = Calibration.of(*held_out, self.distance_weight, self._rounding)
+            held_out, measures, losses = self._drifter.read_and_measure(X_cal, y_cal, "y_cal")
+            check_held_out(self._drifter, y, held_out.phi, y_cal)
+            self._calibration = Calibration.of(measures, losses, self.distance_weight, self._rounding)
+            self.faithfulness_ = monitored.faithfulness(X_cal, held_out.phi, held_out.scores)
         elif not was_fitted:
             self._calibration = self._cross_fit(X, y)
         self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
-        self.faithfulness_ = self._drifter.monitored.faithfulness(X if X_cal is None else X_cal)
         if self._calibration is not None:
             self.set_threshold(false_alarm_rate=self.false_alarm_rate)
         return self
@@ -205,7 +207,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         for train, test in folds.split(np.zeros(len(y)), y):
             rows, targets = safe_indexing(X, train), y[train]
             drifter = self._make_drifter(rows, targets)
-            parts.append(drifter.calibrate(safe_indexing(X, test), y[test]))
+            parts.append(drifter.read_and_measure(safe_indexing(X, test), y[test], "y_cal")[1:])
         measures, losses = zip(*parts)
         joined = Measures.join(list(measures)), np.concatenate(losses)
         return Calibration.of(*joined, self.distance_weight, self._rounding)
@@ -242,57 +244,32 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self._drifter.check_model()
         return self._drifter
 
-    def score_samples(self, X: Any) -> Array:
-        """Return the negative indicator: the lower, the less the prediction is to be trusted.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, p)
-
-        Returns
-        -------
-        score : array of shape (n,)
-        """
-        return -self.indicator(X)
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the threshold less the indicator: negative for rows that raise the alarm.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, p)
-
-        Returns
-        -------
-        decision : array of shape (n,)
-            Zero for an indicator that equals the threshold up to rounding.
-        """
-        check_is_fitted(self)
+    def _decide(self, indicator: Array) -> Array:
         if not hasattr(self, "threshold_"):
             self._need_calibration()
-        return self._decide(self.indicator(X))
-
-    def _decide(self, indicators: Array) -> Array:
-        decision: Array = self.threshold_ - indicators
-        return np.where(np.abs(decision) <= self._rounding, 0.0, decision)
+        return super()._decide(indicator)
 
     @property
     def _rounding(self) -> float:
-        """How far rounding may move an indicator."""
         return (1 + self.distance_weight) * self._drifter.neighbours.rounding
 
-    def predict(self, X: Any) -> Array:
-        """Return -1 for rows that raise the alarm, +1 for others.
+    def indicator_and_loss(self, X: Any, y: Any, name: str = "y") -> tuple[Array, Array]:
+        """Return the drift indicator of rows with labels, and the loss that the model has on them.
 
         Parameters
         ----------
         X : array-like or frame of shape (n, p)
+        y : array-like of shape (n,) or (n, n_targets)
+        name : str, default="y"
+            What errors call y.
 
         Returns
         -------
-        label : integer array of shape (n,)
+        indicator, loss : arrays of shape (n,)
         """
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        drifter, rows = self._checked_drifter(), self._read_rows(X)
+        _, measures, losses = drifter.read_and_measure(rows, _read_y(y, rows, name), name)
+        return measures.indicators(self.distance_weight), losses
 
     def p_values(self, X: Any) -> Array:
         """Return conformal p-values: small for rows unlike the calibration rows.
@@ -311,8 +288,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         """
         return self._p_values(self.indicator(X))
 
-    def _p_values(self, indicators: Array) -> Array:
-        return self._need_calibration().p_values(indicators, self._rounding)
+    def _p_values(self, indicator: Array) -> Array:
+        return self._need_calibration().p_values(indicator, self._rounding)
 
     def alarms(self, X: Any) -> dict[str, Any]:
         """Return all that is known of each row, of one measurement.

@@ -16,12 +16,13 @@ from gbmap._fit.sources.device import in_memory
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import Interval, fit_context
 from gbmap._utils.typing import Array
+from gbmap.drift._alarm import IndicatorAlarm
 from gbmap.estimators.base import _seed
 
 _ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
 
 
-class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
+class EuclideanDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
     """Tell which rows are far from the training rows, whether that matters for y or not.
 
     The indicator is the Euclidean distance to the k-th nearest training row, columns in standard
@@ -141,44 +142,3 @@ class EuclideanDetector(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, in_memory(X), reset=False, dtype=np.float64)
         return self._far(self._neighbours, self._scaler.transform(X))
-
-    def score_samples(self, X: Any) -> Array:
-        """Return the negative indicator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-
-        Returns
-        -------
-        score : array of shape (n,)
-        """
-        return -self.indicator(X)
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the threshold less the indicator: negative for rows that raise the alarm.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-
-        Returns
-        -------
-        decision : array of shape (n,)
-            Zero for an indicator that equals the threshold up to rounding.
-        """
-        decision: Array = self.score_samples(X) + self.threshold_
-        return np.where(np.abs(decision) <= self._rounding, 0.0, decision)
-
-    def predict(self, X: Any) -> Array:
-        """Return -1 for rows that raise the alarm, +1 for others.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-
-        Returns
-        -------
-        label : integer array of shape (n,)
-        """
-        return np.where(self.decision_function(X) < 0, -1, 1)

@@ -14,7 +14,6 @@ from gbmap._drawing.axes import BLUE, GREY, ORANGE, VERMILLION, axes, below, fit
 from gbmap._drawing.axes import scale as text_scale
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
-from gbmap.drift.detector import _read_y
 from gbmap.plots._arguments import written
 
 
@@ -139,11 +138,13 @@ class DriftDisplay:
                 "pass other indicators and losses to from_predictions."
             )
         check_is_fitted(detector)
-        losses = _losses(detector, X, y, "y"), _losses(detector, X_shifted, y_shifted, "y_shifted")
+        known = detector.indicator_and_loss(X, y)
+        shifted = detector.indicator_and_loss(X_shifted, y_shifted, "y_shifted")
+        indicator, loss = (np.concatenate(pair) for pair in zip(known, shifted))
         return cls.from_predictions(
-            np.concatenate([detector.indicator(X), detector.indicator(X_shifted)]),
-            np.concatenate(losses),
-            np.repeat([False, True], [len(each) for each in losses]),
+            indicator,
+            loss,
+            np.repeat([False, True], [len(known[0]), len(shifted[0])]),
             loss_quantile=loss_quantile,
             loss_threshold=loss_threshold,
             alarm_threshold=getattr(detector, "threshold_", None),
@@ -285,12 +286,6 @@ class DriftDisplay:
         ax.set(xlabel="share of other rows with an alarm", ylabel="share of drifted rows with an alarm")
         ax.legend(frameon=False, loc="lower right")
         return roc
-
-
-def _losses(detector: DriftDetector, X: Any, y: Any, name: str) -> Array:
-    """Return the loss of each row, as the detector counts it."""
-    rows = detector._read_rows(X)
-    return detector._checked_drifter().monitored.losses(rows, _read_y(y, rows, name), name)
 
 
 def _finite(name: str, values: Any) -> Array:
