@@ -1,5 +1,7 @@
 """However a command ends, it ends with the right code and at most one sentence."""
 
+import errno
+import io
 import json
 import os
 import re
@@ -184,6 +186,18 @@ def test_a_closed_pipe_ends_quietly(start, folder, tmp_path):
     assert process.wait(60) == 0
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+@pytest.mark.parametrize("is_windows", [False, True])
+def test_windows_calls_a_closed_pipe_invalid(run, folder, monkeypatch, is_windows):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("gbmap.cli._screen._IS_WINDOWS", is_windows)
+    monkeypatch.setattr(sys, "stdout", Closed())
+    ended = run("predict", folder / "price.gbmap", folder / "more.csv", "--quiet")
+    assert (ended.code, ended.err) == ((0, "") if is_windows else (3, "gbmap: invalid argument.\n"))
 
 
 def test_ctrl_c_ends_with_130_and_leaves_no_file(start, folder, tmp_path):

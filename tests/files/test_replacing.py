@@ -168,3 +168,44 @@ def test_an_error_about_another_file_stays_one(tmp_path):
         (tmp_path / "other").read_bytes()
     assert caught.value.filename == str(tmp_path / "other")
     assert os.listdir(tmp_path) == []
+
+
+def refusing(n_times, monkeypatch):
+    """Let the file be held by others for so many attempts to replace it."""
+    replace, attempts = os.replace, []
+
+    def held(*arguments):
+        attempts.append(arguments)
+        if len(attempts) <= n_times:
+            raise PermissionError(errno.EACCES, "Access is denied")
+        replace(*arguments)
+
+    monkeypatch.setattr(module.os, "replace", held)
+    return attempts
+
+
+def test_a_file_that_is_held_for_a_moment_is_replaced_after_it(tmp_path, monkeypatch):
+    """As Windows holds a file while somebody reads it."""
+    monkeypatch.setattr(module, "_WAITS", (0.0, 0.0, 0.0))
+    attempts = refusing(3, monkeypatch)
+    with replacing(tmp_path / "m") as file:
+        file.write(b"new")
+    assert len(attempts) == 4
+    assert (tmp_path / "m").read_bytes() == b"new"
+
+
+def test_a_read_only_file_that_windows_does_not_replace_leaves_no_other(tmp_path, monkeypatch):
+    unlink = Path.unlink
+
+    def unlink_writable(path):
+        if not mode_of(path) & stat.S_IWRITE:
+            raise PermissionError(errno.EACCES, "Access is denied")
+        unlink(path)
+
+    (tmp_path / "m").write_bytes(b"old")
+    (tmp_path / "m").chmod(stat.S_IREAD)
+    monkeypatch.setattr(Path, "unlink", unlink_writable)
+    refusing(1, monkeypatch)
+    with pytest.raises(PermissionError), replacing(tmp_path / "m"):
+        pass
+    assert os.listdir(tmp_path) == ["m"]

@@ -8,12 +8,15 @@ import secrets
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+# Windows does not replace a file while somebody reads it. Seconds between attempts.
+_WAITS = (0.01, 0.03, 0.1, 0.3, 1.0) if sys.platform == "win32" else ()
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
@@ -83,12 +86,22 @@ def _beside(target: Path, temporary: Path) -> Iterator[Any]:
             os.fsync(file.fileno())
         if target.exists():
             shutil.copymode(target, temporary)
-        os.replace(str(temporary), str(target))
+        _move(temporary, target)
     finally:
         with suppress(OSError):  # it is in its place, or never came to be
+            temporary.chmod(stat.S_IREAD | stat.S_IWRITE)  # Windows removes no file that is read-only
             temporary.unlink()
     with suppress(OSError):  # the file is in its place, whether or not the folder can be synchronised
         _sync_folder(target.parent)
+
+
+def _move(temporary: Path, target: Path) -> None:
+    for wait in _WAITS:
+        try:
+            return os.replace(str(temporary), str(target))
+        except PermissionError:
+            time.sleep(wait)
+    return os.replace(str(temporary), str(target))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -88,7 +88,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if not given and not is_completing:
         code = Code.USAGE
     for stream in (sys.stdout, sys.stderr):
-        flush(stream, ignoring=OSError)  # what is wrong with them has been told
+        flush(stream, whatever_happens=True)  # what is wrong with them has been told
     return int(code or 0)
 
 

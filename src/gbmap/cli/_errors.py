@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from gbmap._utils.text import sentence
-from gbmap.cli._screen import say
+from gbmap.cli._screen import is_unread, say
 
 
 class Code(IntEnum):
@@ -45,7 +45,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def fail(error: BaseException) -> int:
     """Say what went wrong, and return the exit code."""
-    if isinstance(error, BrokenPipeError):  # the reader has seen enough
+    if is_unread(error):  # the reader has seen enough
         return Code.FINE
     if isinstance(error, typer.Exit):
         return error.exit_code

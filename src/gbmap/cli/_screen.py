@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from gbmap._utils.plain import plain
 from gbmap._utils.text import inert
 
 _SECONDS_BETWEEN_LINES = 2.0  # of progress that goes to a file: it shows life, and stays short
+_IS_WINDOWS = sys.platform == "win32"
 _WIDE = 1000  # columns of a page that is no terminal, so that programs find a row in one line
 
 
@@ -119,11 +121,19 @@ def say(line: str) -> None:
     _put(sys.stderr, line + "\n")
 
 
-def flush(stream: TextIO, ignoring: type[OSError] = BrokenPipeError) -> None:
-    """Flush a stream; if nobody reads it any more, or another error is ignored, send what is left nowhere."""
+def is_unread(error: BaseException) -> bool:
+    """Return whether a stream could not be written to since nobody reads it any more."""
+    is_invalid = isinstance(error, OSError) and (error.errno, error.filename) == (errno.EINVAL, None)
+    return isinstance(error, BrokenPipeError) or (_IS_WINDOWS and is_invalid)  # which is what Windows says
+
+
+def flush(stream: TextIO, *, whatever_happens: bool = False) -> None:
+    """Flush a stream; if nobody reads it any more, or whatever happens, send what is left nowhere."""
     try:
         stream.flush()
-    except ignoring:
+    except OSError as error:
+        if not (whatever_happens or is_unread(error)):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -136,7 +146,9 @@ def _put(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
     try:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    except BrokenPipeError:
+    except OSError as error:
+        if not is_unread(error):
+            raise
         flush(stream)
 
 
