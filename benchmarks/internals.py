@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from gbmap._core.activation import Softplus
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._rows import as_rows
 from gbmap._rows.dask import parts as dask_parts
 from gbmap._rows.dask import table as dask_table
 from gbmap._rows.memory import MemoryRows
+from gbmap._rows.standard import MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam
 
 Loss = Literal["squared_error", "log_loss"]
@@ -34,7 +34,7 @@ def one_pass(X: NDArray[Any], y: NDArray[Any], loss: Loss, n_jobs: int) -> Calla
     pointwise = SquaredError() if loss == "squared_error" else LogLoss()
     team = ThreadTeam(n_jobs)
     residual = loss == "squared_error"
-    rows, _, _ = as_rows(X, y[:, None], 0.0, None, team, standardize=False, residual=residual)
+    rows = in_standard_units(MemoryTable(X, y[:, None]), team, standardize=False, residual=residual).rows
     objective = Objective(pointwise, Softplus(1.0), 1e-3 / (X.shape[1] + 1))
     theta = np.random.default_rng(0).standard_normal((1, X.shape[1] + 2)) / np.sqrt(X.shape[1])
     return lambda: rows.value_and_gradient(objective, 0, theta, np.ones(1))

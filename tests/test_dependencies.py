@@ -30,6 +30,7 @@ EXTRA_OF = {
     "report": "report",
     "datasets/paper.py": "data",
     "_fit/sources/dask.py": "dask",
+    "estimators/lazy.py": "dask",
     "_rows/dask": "dask",
     "_rows/libraries": "device",
 }

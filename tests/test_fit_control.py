@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._fit.problem import Problem
+from gbmap._fit.problem import FitProblem
 from gbmap._rows.memory import MemoryRows
 from gbmap.losses import Loss
 
@@ -493,7 +493,7 @@ def test_an_interrupt_between_a_learner_and_its_record_leaves_neither(monkeypatc
     X, y = problem()
     model = regressor().fit(X, y)
     before = copy.deepcopy(model)
-    monkeypatch.setattr(Problem, "record", lambda *_: interrupt())
+    monkeypatch.setattr(FitProblem, "record", lambda *_: interrupt())
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:60, :2], y[:60])
     assert vars(model).keys() == vars(before).keys()

@@ -15,12 +15,13 @@ from sklearn.frozen import FrozenEstimator
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, GBMAPRegressorCV, embedding_distances
 from gbmap._core.activation import Identity, Softplus
-from gbmap._core.arrays import to_numpy, wide
+from gbmap._core.arrays import asarray_like, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._rows import as_rows, device
+from gbmap._rows import device
 from gbmap._rows.device import DeviceRows
+from gbmap._rows.standard import DeviceTable, MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam
 from gbmap.inspection import attributions, explain, model_difference, nearest_counterfactual, regions
 from gbmap.losses import Loss
@@ -163,12 +164,21 @@ def test_rows_are_visited_in_parts_if_they_are_many(convert, in_memory, monkeypa
     assert model.transform(convert(X)).shape == (N, 3)
 
 
+def rows_of(X, targets, weight, team, residual):
+    """Return rows in standard units, in memory or where they are."""
+    if isinstance(X, np.ndarray):
+        table = MemoryTable(X, targets, 0.0, weight)
+    else:
+        table = DeviceTable(X, targets, 0.0, None if weight is None else asarray_like(weight, X))
+    return in_standard_units(table, team, standardize=True, residual=residual).rows
+
+
 @everywhere
 def test_a_pass_over_wide_rows_takes_them_as_they_are(convert, monkeypatch):
     broad = convert(np.random.default_rng(1).normal(size=(N, 40)))
     monkeypatch.setattr(device, "_CHUNK_NUMBERS", 10 * N)  # room for some numbers a row, not for a copy of X
     with ThreadTeam(1) as team:
-        rows, _, _ = as_rows(broad, convert(y[:, None]), 0.0, None, team, standardize=True, residual=True)
+        rows = rows_of(broad, convert(y[:, None]), None, team, residual=True)
     parts = [part for part, *_ in rows._chunks(0)]
     assert len(parts) == 1
     assert parts[0] is rows.X
@@ -335,7 +345,7 @@ def test_a_pass_gives_the_sums_of_a_pass_in_memory(convert, loss, activation):
     results = []
     with ThreadTeam(1) as team:
         for rows, values in ((X, targets), (convert(X), convert(targets))):
-            made, _, _ = as_rows(rows, values, 0.0, WEIGHT, team, standardize=True, residual=loss.degree > 0)
+            made = rows_of(rows, values, WEIGHT, team, residual=loss.degree > 0)
             objective = Objective(loss, activation, 0.1)
             results.append(made.value_and_gradient(objective, 0, thetas, np.array([1.0, -1.0])))
     assert isinstance(made, DeviceRows)
@@ -350,7 +360,7 @@ def test_the_matrix_of_a_sample_is_that_of_one_in_memory(convert):
     targets, found = np.where(y > np.median(y), 1.0, -1.0)[:, None], []
     with ThreadTeam(1) as team:
         for as_ in (np.asarray, convert):
-            rows, _, _ = as_rows(as_(X), as_(targets), 0.0, None, team, standardize=True, residual=False)
+            rows = rows_of(as_(X), as_(targets), None, team, residual=False)
             sample = rows.sample(N, np.random.default_rng(0))
             found.append(sample.gauss_newton(objective, 0, theta, -1))
     tolerance = 1e-4 if convert.single else 1e-8
@@ -361,9 +371,7 @@ def test_the_matrix_of_a_sample_is_that_of_one_in_memory(convert):
 def test_rows_that_are_looked_at_once_follow_no_scores(convert):
     objective = Objective(SquaredError(), Softplus(2.0), 0.1)
     with ThreadTeam(1) as team:
-        rows, _, _ = as_rows(
-            convert(X), convert(y[:, None]), 0.0, None, team, standardize=True, residual=True
-        )
+        rows = rows_of(convert(X), convert(y[:, None]), None, team, residual=True)
         few = rows.activations(objective, 0, np.ones(6), 100)
     assert len(few.y) == 100
     assert not rows.samples  # else each learner would be added to them too
@@ -375,7 +383,7 @@ def test_scores_that_go_back_go_back_in_samples_too(convert, few, monkeypatch):
     monkeypatch.setattr(device, "_FEW_NUMBERS", few)
     targets = np.column_stack([y, X[:, 0]])
     with ThreadTeam(1) as team:
-        rows, _, _ = as_rows(convert(X), convert(targets), 0.0, WEIGHT, team, standardize=True, residual=True)
+        rows = rows_of(convert(X), convert(targets), WEIGHT, team, residual=True)
         sample = rows.sample(5_000, np.random.default_rng(0))
         before = [[rows.remember(k) for k in range(2)], [to_numpy(F).copy() for F in sample.F]]
         ensemble = Ensemble.empty(4, 2, "softplus", rows.units.center)
@@ -644,11 +652,11 @@ def test_the_kernel_gives_the_sums_of_a_pass_in_memory(loss, weighted, n_candida
     objective = Objective(loss, Softplus(2.0), 1e-3)
     near = X[:, :3]  # what lies far from zero is centred first, and then not the kernel's
     thetas, signs = draw.normal(size=(n_candidates, 5)), draw.choice([-1.0, 1.0], size=n_candidates)
-    settings = {"standardize": True, "residual": isinstance(loss, SquaredError)}
+    residual = isinstance(loss, SquaredError)
     there = [torch.asarray(each, device="cuda") for each in (near.astype(np.float32), target[:, None])]
     with ThreadTeam(1) as team:
-        here, _, _ = as_rows(near, target[:, None], 0.0, weight, team, **settings)
-        rows, _, _ = as_rows(*device.lent(*there, objective), 0.0, weight, team, **settings)
+        here = rows_of(near, target[:, None], weight, team, residual=residual)
+        rows = rows_of(*device.lent(*there, objective), weight, team, residual=residual)
         assert rows._fused_for(objective) is not None
         for call in range(5):  # the later ones replay a graph
             if call == 4:

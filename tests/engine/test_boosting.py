@@ -14,7 +14,7 @@ from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, Squ
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.weak_learner import fit_weak_learner, null_learner
-from gbmap._rows import as_rows, more_rows
+from gbmap._rows.standard import MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam, single_threaded_blas
 
 LOSSES = [SquaredError(), Huber(0.5), Quantile(0.7, 0.1), LogLoss(), Exponential(), Hinge()]
@@ -44,7 +44,8 @@ def draw(n=300, p=3, n_outputs=1, labels=False, dtype=np.float64, kind="dense"):
 
 
 def rows_of(X, targets, weight=None, residual=True):
-    return as_rows(X, targets, 0.0, weight, ThreadTeam(1), standardize=True, residual=residual)[0]
+    table = MemoryTable(X, targets, 0.0, weight)
+    return in_standard_units(table, ThreadTeam(1), standardize=True, residual=residual).rows
 
 
 def empty(rows, activation="softplus"):
@@ -272,7 +273,7 @@ def test_the_first_learner_with_identity_activation_is_ridge_regression(sample_r
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
 def test_what_counts_as_a_gain_depends_on_the_loss_and_not_on_its_unit(unit):
     X, y = draw()
-    rows = as_rows(X, y * unit, 0.0, None, ThreadTeam(1), standardize=False, residual=True)[0]
+    rows = in_standard_units(MemoryTable(X, y * unit), ThreadTeam(1), standardize=False, residual=True).rows
     last = stages(rows, Objective(SquaredError(), Identity(1.0), 0.0), 1, activation="identity")[-1]
     design = np.column_stack([X, np.ones(len(X))])
     residual = y - design @ np.linalg.lstsq(design, y)[0]
@@ -318,7 +319,7 @@ def test_a_constant_column_gets_weight_zero():
 def test_validation_rows_have_their_own_loss_and_change_nothing():
     X, targets = draw(n_outputs=2)
     rows = rows_of(X[:200], targets[:200])
-    others = more_rows(X[200:], targets[200:], 0.0, None, rows, residual=True)
+    others = MemoryTable(X[200:], targets[200:]).in_units(rows.units, rows.team, residual=True)
     alone = stages(rows_of(X[:200], targets[:200]), SQUARED, 3)[-1]
     last = stages(rows, SQUARED, 3, validation_rows=others)[-1]
     scale = rows.units.target_scale

@@ -8,8 +8,10 @@ from gbmap._core.activation import Identity, Softplus
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._rows import as_rows, blocks, map_rows, memory, more_rows
+from gbmap._rows import blocks, memory
+from gbmap._rows.mapping import map_rows
 from gbmap._rows.memory import MemoryRows
+from gbmap._rows.standard import MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam, single_threaded_blas
 
 LOSSES = [SquaredError(), Huber(0.5), Quantile(0.7, 0.1), LogLoss(), Exponential(), Hinge()]
@@ -43,7 +45,8 @@ def draw(n=300, p=4, dtype=np.float64, kind="dense", n_outputs=1):
 
 
 def rows_of(X, targets, weight=None, residual=True, team=ONE, score=0.0, standardize=True):
-    return as_rows(X, targets, score, weight, team, standardize=standardize, residual=residual)[0]
+    table = MemoryTable(X, targets, score, weight)
+    return in_standard_units(table, team, standardize=standardize, residual=residual).rows
 
 
 def random_weight(n):
@@ -410,7 +413,7 @@ def test_label_losses_start_from_the_score_and_keep_their_labels():
 def test_more_rows_share_the_units_of_the_first():
     X, targets = draw(n_outputs=2)
     rows = rows_of(X[:200], 40 * targets[:200] + 17)
-    more = more_rows(X[200:], 40 * targets[200:] + 17, 3.0, None, rows, residual=True)
+    more = MemoryTable(X[200:], 40 * targets[200:] + 17, 3.0).in_units(rows.units, rows.team, residual=True)
     assert more.units is rows.units
     expected = (40 * targets[200:] + 14 - rows.units.target_mean) / rows.units.target_scale
     np.testing.assert_allclose(more.y, expected.T, rtol=1e-14)
@@ -431,7 +434,7 @@ def test_blocks_cover_every_row_once(shape, multiple, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 @pytest.mark.parametrize("n", [1, 5, 700])
 def test_map_rows_equals_the_function_of_the_whole(n, n_jobs, monkeypatch):
-    monkeypatch.setattr("gbmap._rows._CHUNK_NUMBERS", 64)
+    monkeypatch.setattr("gbmap._rows.mapping._CHUNK_NUMBERS", 64)
     X, _ = draw(n=n)
     found = map_rows(lambda x: x[:, :2] ** 2, X, 2, np.float64, n_jobs)
     np.testing.assert_array_equal(found, X[:, :2] ** 2)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gbmap._rows import as_rows
 from gbmap._rows.blocks import DenseBlocks, Moments, SparseBlocks
+from gbmap._rows.standard import MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam
 
 N = 1000
@@ -158,7 +158,7 @@ def test_only_columns_that_would_lose_their_digits_are_centred(dtype):
 def test_sparse_rows_are_never_centred():
     X = scipy.sparse.csr_array(np.random.default_rng(0).standard_normal((N, 2)) + np.array([0, 1e13]))
     with ThreadTeam(1) as team:
-        rows, *_ = as_rows(X, np.zeros((N, 1)), 0.0, None, team, standardize=True, residual=True)
+        rows = in_standard_units(MemoryTable(X, np.zeros((N, 1))), team, standardize=True, residual=True).rows
     assert (rows.units.center == 0).all()
 
 
@@ -175,6 +175,7 @@ def test_targets_without_weight_do_not_count_in_their_spread(unit):
     mean, deviation = slow_moments(y / [unit, 1.0], weight)
     y[weight == 0] = 1e30 * unit
     with ThreadTeam(1) as team:
-        rows, _, spread = as_rows(X, y, 0.0, weight, team, standardize=True, residual=True)
-    np.testing.assert_allclose(rows.units.target_mean / [unit, 1.0], mean, rtol=1e-12)
-    np.testing.assert_allclose(spread / [unit, 1.0], np.where(deviation > 0, deviation, 1.0), rtol=1e-12)
+        found = in_standard_units(MemoryTable(X, y, 0.0, weight), team, standardize=True, residual=True)
+    np.testing.assert_allclose(found.rows.units.target_mean / [unit, 1.0], mean, rtol=1e-12)
+    expected = np.where(deviation > 0, deviation, 1.0)
+    np.testing.assert_allclose(found.target_deviation / [unit, 1.0], expected, rtol=1e-12)

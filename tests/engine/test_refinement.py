@@ -13,7 +13,7 @@ from gbmap._core.losses import Huber, LogLoss, RowLosses, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.refinement import _Validation, refine, refined_ensemble
-from gbmap._rows import as_rows, more_rows
+from gbmap._rows.standard import DeviceTable, MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam
 
 OBJECTIVE = Objective(SquaredError(), Softplus(5.0), 1e-3)
@@ -30,10 +30,10 @@ def draw(n=400, p=3, seed=0):
 
 def rows_of(X, y, weight=None, kind="memory", n_threads=1):
     targets = strict.asarray(y) if kind == "device" else y
-    rows, _, _ = as_rows(
-        LIBRARIES[kind](X), targets, 0.0, weight, ThreadTeam(n_threads), standardize=True, residual=True
-    )
-    return rows
+    table = DeviceTable if kind == "device" else MemoryTable
+    weight = strict.asarray(weight) if kind == "device" and weight is not None else weight
+    made = table(LIBRARIES[kind](X), targets, 0.0, weight)
+    return in_standard_units(made, ThreadTeam(n_threads), standardize=True, residual=True).rows
 
 
 def standard(X, weight=None):
@@ -133,7 +133,9 @@ def refined(n_stages=6, n_steps=50, validation_seed=None, **solver):
     ensemble = boosted(rows, n_stages)
     validation_rows = None
     if validation_seed is not None:
-        validation_rows = more_rows(*draw(seed=validation_seed), 0.0, None, rows, residual=True)
+        validation_rows = MemoryTable(*draw(seed=validation_seed)).in_units(
+            rows.units, rows.team, residual=True
+        )
     sample = rows.sample(10_000, np.random.default_rng(0))
     problem = BoostingProblem(rows, validation_rows, [sample], OBJECTIVE, Solver(**solver))
     found = refine(problem, ensemble, 0, n_steps)

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core.activation import Softplus
 from gbmap._core.objective import Objective
+from gbmap.estimators.base import predictor_of
 
 REGRESSION = ["squared_error", "huber", "quantile"]
 CLASSIFICATION = ["log_loss", "exponential", "hinge"]
@@ -57,7 +58,7 @@ def assert_sound(model, X):
     told = {
         "score": model.decision_function(X) if is_classifier(model) else model.predict(X),
         "embedding": model.transform(X),
-        "gradient": model.ensemble_.gradient(model._validate(X)),
+        "gradient": model.ensemble_.gradient(predictor_of(model).read(X)),
         "loss": model.loss_curve_,
         "importance": model.feature_importances_,
         "mean": model.mean_,

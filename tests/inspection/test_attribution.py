@@ -99,7 +99,7 @@ def test_work_cut_into_small_pieces_gives_the_same_shares(numbers, monkeypatch):
 
 
 def test_the_same_bits_each_run_and_for_each_number_of_threads(monkeypatch):
-    monkeypatch.setattr("gbmap._rows._CHUNK_NUMBERS", 100)
+    monkeypatch.setattr("gbmap._rows.mapping._CHUNK_NUMBERS", 100)
     model, X = three_outputs()
     for background in (X[0], X[:7]):
         first = attributions(model, X, background)

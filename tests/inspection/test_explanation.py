@@ -224,7 +224,7 @@ def test_float32_rows_are_explained_in_double_precision(mean):
 
 @pytest.mark.parametrize("options", [{}, {"standardized": True}, {"probability": True}])
 def test_the_same_bits_each_run_and_for_each_number_of_threads(options, monkeypatch):
-    monkeypatch.setattr("gbmap._rows._CHUNK_NUMBERS", 1000)
+    monkeypatch.setattr("gbmap._rows.mapping._CHUNK_NUMBERS", 1000)
     X, y = draw(1000)
     model = classifier(n_components=6).fit(X, classes(y, 3))
     first = explain(model, X, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import mean_and_error
-from gbmap._core.refinement import MOST_STEPS, Refinement, is_automatic, refine, refined_ensemble
-from gbmap._fit.initial import fit_initial
+from gbmap._core.refinement import MOST_STEPS, Refinement, refine, refined_ensemble
+from gbmap._fit.initial import InitialModel
 from gbmap._fit.log import logger
-from gbmap._fit.problem import AnyRows, Problem
+from gbmap._fit.problem import FitProblem
 from gbmap._fit.records import Refined
-from gbmap._fit.validation import Data
+from gbmap._fit.settings import FitSettings
+from gbmap._fit.sources import Source
+from gbmap._fit.sources.memory import scaled_weight
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array
 
@@ -27,24 +30,53 @@ _MANY_ROWS, _FOLDS = 20_000, 5
 _ROWS_PER_NUMBER = 4
 
 
-def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: ThreadTeam) -> Refined:
-    """Optimise the learners of a fit together; `origin` are the scores that boosting began with."""
-    ensemble, curves, is_open = estimator.ensemble_, None, is_automatic(estimator.refine)
+@dataclass(frozen=True)
+class Boosted:
+    """A boosted fit, with all that it takes to fit parts of its rows again.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The learners.
+    problem : FitProblem
+    origin : object
+        The scores that boosting began with, as `FitProblem.remember` gives them.
+    settings : FitSettings
+    source : Source
+        The rows.
+    initial : InitialModel
+        f_0, not fitted.
+    team : ThreadTeam
+    """
+
+    ensemble: Ensemble
+    problem: FitProblem
+    origin: Any
+    settings: FitSettings
+    source: Source
+    initial: InitialModel
+    team: ThreadTeam
+
+
+def refine_fit(fit: Boosted) -> Refined:
+    """Optimise the learners of a fit together."""
+    ensemble, problem, settings = fit.ensemble, fit.problem, fit.settings
+    curves, is_open = None, settings.refines_by_unseen_rows
     _check_beta(problem, ensemble)
-    limits = np.full(ensemble.n_outputs, MOST_STEPS if is_open else int(estimator.refine))
-    watched = problem.watched if is_open else None
-    if is_open and watched is None:
-        folds = _folds(estimator, data)
-        curves = _curves_of_folds(estimator, data, folds, team)
-        weight = data.scaled_weight
+    limits = np.full(ensemble.n_outputs, MOST_STEPS if is_open else int(settings.refine))
+    validation_rows = problem.validation_rows if is_open else None
+    if is_open and validation_rows is None:
+        folds = _folds(settings, fit.source)
+        curves = _curves_of_folds(fit, folds)
+        weight = scaled_weight(fit.source.weight)
         of_fold = np.array([1.0 if weight is None else weight[test].sum() for _, test in folds])
         limits = np.array([best_step(each, of_fold) for each in curves])
     found: list[Refinement] = []
-    for start in _starts(estimator, problem, origin, limits):
-        problem.restore(origin)
-        refined = _refine_outputs(problem, watched, start, limits)
+    for start in _starts(fit, limits):
+        problem.restore(fit.origin)
+        refined = _refine_outputs(problem, validation_rows, start, limits)
         found = list(map(_better, found, refined)) if found else refined
-    if watched is not None:
+    if validation_rows is not None:
         curves = same_length([problem.loss_unit[k] * each.curve for k, each in enumerate(found)])[:, None]
     n_steps = np.array([each.n_steps for each in found])
     logger.info("refined by %s iterations", ", ".join(map(str, n_steps)))
@@ -55,17 +87,17 @@ def refine_fit(estimator: Any, data: Data, problem: Problem, origin: Any, team: 
     return Refined(ensemble, n_steps, curves)
 
 
-def _starts(estimator: Any, problem: Problem, origin: Any, limits: Array) -> Iterator[Ensemble]:
+def _starts(fit: Boosted, limits: Array) -> Iterator[Ensemble]:
     """Yield the learners of boosting, and of boosting again with other random numbers."""
-    yield estimator.ensemble_
-    n_stages = estimator.ensemble_.n_stages
+    yield fit.ensemble
+    problem, n_stages = fit.problem, fit.ensemble.n_stages
     n_numbers = n_stages * (problem.rows.units.n_active + 1)
     if not limits.any() or problem.rows.n_rows < _ROWS_PER_NUMBER * n_numbers:
         return
-    (seeds,) = np.random.SeedSequence(estimator._seed).spawn(1)
-    for seed in seeds.generate_state(estimator.refine_starts - 1):
-        problem.restore(origin)
-        yield problem.boosted(estimator.activation, n_stages, int(seed))
+    (seeds,) = np.random.SeedSequence(fit.settings.seed).spawn(1)
+    for seed in seeds.generate_state(fit.settings.refine_starts - 1):
+        problem.restore(fit.origin)
+        yield problem.boosted(n_stages, int(seed))
 
 
 def _better(best: Refinement, other: Refinement) -> Refinement:
@@ -73,7 +105,7 @@ def _better(best: Refinement, other: Refinement) -> Refinement:
     return other if other.n_steps and other.reached < best.reached else best
 
 
-def _check_beta(problem: Problem, ensemble: Ensemble) -> None:
+def _check_beta(problem: FitProblem, ensemble: Ensemble) -> None:
     bends = ensemble.beta * problem.rows.units.target_scale[ensemble.outputs]
     if not np.allclose(bends, problem.objective.activation.beta, rtol=1e-6, atol=0.0):
         raise ValueError(
@@ -95,30 +127,31 @@ def best_step(curves: Array, weight: Array) -> int:
 
 
 def _refine_outputs(
-    problem: Problem, watched: AnyRows | None, ensemble: Ensemble, limits: Array
+    problem: FitProblem, validation_rows: Any, ensemble: Ensemble, limits: Array
 ) -> list[Refinement]:
-    for_engine = problem.for_engine(watched)
+    for_engine = problem.for_engine(validation_rows)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
         return [refine(for_engine, ensemble, output, int(limit)) for output, limit in enumerate(limits)]
 
 
-def _curves_of_folds(estimator: Any, data: Data, folds: list[tuple[Array, Array]], team: ThreadTeam) -> Array:
+def _curves_of_folds(fit: Boosted, folds: list[tuple[Array, Array]]) -> Array:
     """Return the held-out losses of fits to parts of the rows, refined; see `Refined`."""
+    n_outputs = fit.source.n_outputs
     if not folds:
-        return np.empty((data.n_outputs, 0, 1))
-    curves = [curve for fold in folds for curve in _curves_of_fold(estimator, data, *fold, team)]
-    return same_length(curves).reshape(len(folds), data.n_outputs, -1).swapaxes(0, 1)
+        return np.empty((n_outputs, 0, 1))
+    curves = [curve for fold in folds for curve in _curves_of_fold(fit, *fold)]
+    return same_length(curves).reshape(len(folds), n_outputs, -1).swapaxes(0, 1)
 
 
-def _curves_of_fold(estimator: Any, data: Data, train: Array, test: Array, team: ThreadTeam) -> list[Array]:
-    part, rest = data.take(train), data.take(test)
-    init = None if estimator.init is None else fit_initial(estimator.init, part.raw, part.y, part.weight)
-    problem = Problem.of(estimator, part, rest, init, team)
+def _curves_of_fold(fit: Boosted, train: Array, test: Array) -> list[Array]:
+    part, rest, settings = fit.source.take(train), fit.source.take(test), fit.settings
+    initial = fit.initial.fitted_to(part.raw, part.y, part.weight)
+    problem = FitProblem.of(settings, part, rest, initial, fit.team)
     origin = problem.remember()
-    ensemble = problem.boosted(estimator.activation, estimator.ensemble_.n_stages, estimator._seed)
+    ensemble = problem.boosted(fit.ensemble.n_stages, settings.seed)
     problem.restore(origin)
-    limits = np.full(data.n_outputs, MOST_STEPS)
-    found = _refine_outputs(problem, problem.watched, ensemble, limits)
+    limits = np.full(part.n_outputs, MOST_STEPS)
+    found = _refine_outputs(problem, problem.validation_rows, ensemble, limits)
     return [problem.loss_unit[k] * each.curve for k, each in enumerate(found)]
 
 
@@ -128,20 +161,19 @@ def same_length(curves: Sequence[Array], length: int | None = None) -> Array:
     return np.array([np.pad(curve, (0, length - len(curve)), mode="edge") for curve in curves])
 
 
-def _folds(estimator: Any, data: Data) -> list[tuple[Array, Array]]:
+def _folds(settings: FitSettings, source: Source) -> list[tuple[Array, Array]]:
     """Return rows to fit and rows to hold out; none if there are too few."""
-    kept = np.arange(data.X.shape[0]) if data.weight is None else np.flatnonzero(data.weight)
+    kept = np.arange(source.shape[0]) if source.weight is None else np.flatnonzero(source.weight)
     if len(kept) < 2 * _FOLDS:
         return []
-    strata = estimator._strata(to_numpy(data.y))
+    strata = source.reader.strata(to_numpy(source.y))
     if strata is not None and np.unique(strata[kept], return_counts=True)[1].min() < _FOLDS:
         strata = None  # too few of a class for every fold to have one
-    seed = estimator._seed % 2**32
     if len(kept) > _MANY_ROWS:
         once = ShuffleSplit if strata is None else StratifiedShuffleSplit
-        cut = once(1, test_size=estimator.validation_fraction, random_state=seed)
+        cut = once(1, test_size=settings.validation_fraction, random_state=settings.split_seed)
     else:
         every = KFold if strata is None else StratifiedKFold
-        cut = every(_FOLDS, shuffle=True, random_state=seed)
+        cut = every(_FOLDS, shuffle=True, random_state=settings.split_seed)
     pairs = cut.split(kept, None if strata is None else strata[kept])
     return [(np.sort(kept[train]), np.sort(kept[test])) for train, test in pairs]

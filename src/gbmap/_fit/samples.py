@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import scipy.sparse
-
-from gbmap._core.arrays import is_foreign
-
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
 # a factor, up to half of the rows. None takes more than so many bytes, except to hold so many rows at least.
 _ROWS, _ROWS_PER_COLUMN, _GROWTH = 10_000, 50, 8
 _BYTES, _ROWS_AT_LEAST = 1 << 26, 2_000
 
 
-def sample_sizes_for(X: Any) -> tuple[int, ...]:
-    """Return the numbers of rows of the samples of X, from small to large."""
-    if is_foreign(X):
-        return sample_sizes(X.shape[0], X.shape[1], None)
-    n_bytes = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
-    return sample_sizes(X.shape[0], X.shape[1], n_bytes / X.shape[0])
-
-
 def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[int, ...]:
-    """Return the same for rows of so many bytes, which do not count where memory is ample: None says so."""
+    """Return the numbers of rows of the samples, from small to large.
+
+    Rows have so many bytes, which do not count where memory is ample: None says so.
+    """
     first = most = max(_ROWS, _ROWS_PER_COLUMN * n_columns)
     largest = n_rows // 2
     if row_bytes is not None:

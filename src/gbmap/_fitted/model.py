@@ -13,13 +13,13 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.sources.device import in_memory
-from gbmap._fit.validation import frame_or
+from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.columns import Columns, trace
-from gbmap._rows import map_rows
-from gbmap._utils.scikit_learn import BaseSearchCV, check_y
+from gbmap._rows.mapping import map_rows
+from gbmap._utils.scikit_learn import BaseSearchCV
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import BaseGBMAP
+from gbmap.estimators.base import BaseGBMAP, predictor_of
+from gbmap.estimators.predictor import Predictor
 
 
 def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
@@ -84,6 +84,11 @@ class FittedModel:
         return self.model.ensemble_
 
     @property
+    def predictor(self) -> Predictor:
+        """What predictions are made by, and what their numbers mean, now: a model may be refitted."""
+        return predictor_of(self.model)
+
+    @property
     def feature_names(self) -> Array:
         """The names of the user's columns, of shape (p,)."""
         return self.columns.names
@@ -101,7 +106,7 @@ class FittedModel:
     @property
     def output_names(self) -> Array | None:
         """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
-        return self.model._output_names
+        return self.predictor.output_names
 
     @property
     def coordinate_names(self) -> Array:
@@ -152,50 +157,19 @@ class FittedModel:
 
     def read(self, X: Any) -> Any:
         """Return rows of the user's as inputs of the GBMAP: validated, of shape (n, q), dense or CSR."""
-        return self.model._validate(self._preprocessed(X))
+        return self.predictor.read(self._preprocessed(X))
 
     def full_score(self, X: Any) -> Array:
         """Return f = f_0 + h of the user's rows, of shape (n, K)."""
-        return self.model._scores(self._preprocessed(X))
+        return self.predictor.scores(self._preprocessed(X))
 
     def initial_score(self, X: Any) -> Array:
         """Return f_0 of the user's rows, of shape (n, K); zeros without an initial model."""
-        given, n_outputs = self._preprocessed(X), self.ensemble.n_outputs
-        inputs = self.model._validate(given)
-        f_0 = self.model._f_0(frame_or(inputs, given), n_outputs)
-        return np.broadcast_to(f_0, (inputs.shape[0], n_outputs))
+        return self.predictor.initial_scores(self._preprocessed(X))
 
     def staged_scores(self, X: Any) -> Iterator[Array]:
         """Yield f of the user's rows after 1, 2, ... stages."""
-        return self.model._staged_scores(self._preprocessed(X))
-
-    def read_targets(self, y: Any, n_rows: int, name: str = "y") -> Array:
-        """Return y as the model's targets, of shape (n, K): numbers, or -1 and +1 for classes."""
-        model, n_outputs = self.model, self.ensemble.n_outputs
-        y = check_y(in_memory(y), estimator=model, **model._y_rules)
-        targets = model._read_targets(y, name, fitting=False)
-        if len(targets) != n_rows:
-            raise ValueError(f"{name} must have as many rows as X, {n_rows}, got {len(targets)}.")
-        if targets.shape[1] != n_outputs:
-            raise ValueError(
-                f"{name} must have as many targets as in the fit, {n_outputs}, got {targets.shape[1]}."
-            )
-        return targets
-
-    @property
-    def target_unit(self) -> Array:
-        """The spread of y - f_0 that the fit divided by, of shape (K,); ones if it did not."""
-        deviation: Array = self.model._target_deviation
-        return deviation if self.model.standardize else np.ones_like(deviation)
-
-    def row_losses(self, targets: Array, score: Array) -> Array:
-        """Return the loss of each row and output, in the units of y, of shape (n, K).
-
-        The loss counts in standard units, as in the fit: what Huber's loss calls small depends on it.
-        """
-        loss, unit = self.model._make_loss(), self.target_unit
-        losses: Array = unit**loss.degree * loss.value(targets / unit, score / unit)
-        return losses
+        return self.predictor.staged_scores(self._preprocessed(X))
 
     def _preprocessed(self, X: Any) -> Any:
         """Return what the GBMAP is given, in memory: answers about models are NumPy's."""

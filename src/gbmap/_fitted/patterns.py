@@ -9,7 +9,7 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.words import HalfSpace
-from gbmap._rows import map_rows
+from gbmap._rows.mapping import map_rows
 from gbmap._utils.typing import Array
 
 _MOST_TERMS = 3  # half-spaces in a description

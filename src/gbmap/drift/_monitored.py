@@ -137,7 +137,7 @@ class MonitoredModel:
     def targets(self, y: Array, name: str) -> Array:
         """Return y as numbers, or -1 and +1 for classes, of shape (n, K); an error if they do not suit."""
         if self.foreign is None:
-            return self.fitted.read_targets(y, len(y), name)
+            return self.fitted.predictor.read_targets(y, len(y), name)
         if self.classes is None:
             numbers: Array = np.array(y, dtype=np.float64).reshape(len(y), -1)  # the caller's may change
             n_outputs = self.fitted.ensemble.n_outputs
@@ -157,7 +157,7 @@ class MonitoredModel:
         """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
         targets = self.targets(y, name)
         if self.foreign is None:
-            each = self.fitted.row_losses(targets, scores + self.initial_score(X))
+            each = self.fitted.predictor.row_losses(targets, scores + self.initial_score(X))
         elif self.classes is None:
             each = (targets - scores) ** 2
         else:
@@ -177,7 +177,7 @@ class MonitoredModel:
             return each / n_outputs
         error = np.repeat(size[:, None], n_outputs, axis=1)
         zero = np.zeros_like(error)
-        both = self.fitted.row_losses(zero, error) + self.fitted.row_losses(zero, -error)
+        both = self.fitted.predictor.row_losses(zero, error) + self.fitted.predictor.row_losses(zero, -error)
         mean: Array = both.mean(axis=1) / 2 / n_outputs
         return mean
 

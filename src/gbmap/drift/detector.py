@@ -11,7 +11,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
+from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import (
     HasMethods,
@@ -30,7 +31,6 @@ from gbmap.drift._monitored import is_fitted, monitor
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate, LossModel
-from gbmap.estimators.base import _seed
 
 
 class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
@@ -172,7 +172,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             raise ValueError("X_cal and y_cal must be given together, or neither of them.")
         was_fitted = self.estimator is not None and is_fitted(self.estimator)
         y = _read_y(y, X, "y")
-        self._seed = _seed(self.random_state) % 2**32
+        self._seed = seed_of(self.random_state) % 2**32
         self._drifter = self._make_drifter(X, y)
         monitored = self._drifter.monitored
         self.estimator_ = monitored.model

@@ -12,12 +12,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
+from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import Interval, fit_context
 from gbmap._utils.typing import Array
 from gbmap.drift._alarm import IndicatorAlarm
-from gbmap.estimators.base import _seed
 
 _ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
 
@@ -110,7 +110,7 @@ class EuclideanDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             )
         self._scaler = StandardScaler().fit(X)
         rows = self._scaler.transform(X)
-        folds = KFold(self.cv, shuffle=True, random_state=_seed(self.random_state) % 2**32).split(rows)
+        folds = KFold(self.cv, shuffle=True, random_state=seed_of(self.random_state) % 2**32).split(rows)
         held_out = np.concatenate([self._far(self._index(rows[train]), rows[test]) for train, test in folds])
         self._neighbours = self._index(rows)
         self.threshold_ = float(np.quantile(held_out, 1 - self.false_alarm_rate, method="inverted_cdf"))

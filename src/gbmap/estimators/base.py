@@ -1,10 +1,11 @@
-"""What the two estimators share, which is everything but the meaning of y: boost, store, embed, score."""
+"""What the two estimators share, which is everything but the meaning of y: fit, store, embed, score."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -17,29 +18,39 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._core import losses
 from gbmap._core.activation import ACTIVATIONS
-from gbmap._core.arrays import is_foreign, namespace
 from gbmap._core.boosting import Stage
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.initial import fit_initial, initial_score
+from gbmap._fit.initial import InitialModel
 from gbmap._fit.log import log_stage, visible_log
-from gbmap._fit.problem import AnyRows, Problem
+from gbmap._fit.problem import FitProblem
+from gbmap._fit.reading import Given, read_fit, set_aside
 from gbmap._fit.records import Refined, StageRecord
-from gbmap._fit.refining import refine_fit
-from gbmap._fit.sources import dask as _dask
-from gbmap._fit.sources import device as _foreign
-from gbmap._fit.validation import Data, Given, frame_or, read_fit, read_inputs, set_aside
-from gbmap._rows import map_rows
-from gbmap._rows.dask import DaskTable, is_collection, one_fit
+from gbmap._fit.refining import Boosted, refine_fit
+from gbmap._fit.settings import FitSettings
+from gbmap._fit.sources import Reader, Source
+from gbmap._fit.sources.arrays import in_memory
+from gbmap._fit.targets import TargetReader
+from gbmap._rows.dask import one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
+from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import undone_on_failure
-from gbmap._utils.scikit_learn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
+from gbmap._utils.scikit_learn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_feature_names_in,
+    check_monotonic_cst,
+    fit_context,
+)
 from gbmap._utils.typing import Array
 from gbmap.estimators.checkpoint import Checkpoint, identity_of
+from gbmap.estimators.lazy import lazy_for_dask
+from gbmap.estimators.predictor import Predictor
 
 Learned = tuple[Ensemble, list[StageRecord]]
 
-# Embeddings in the units of a y of smaller spread leave the range of float32.
-_FINE_FOR_FLOAT32 = 1e-30
+# Parameters that a fit takes as they are.
+_PASSED_ON = [each.name for each in fields(FitSettings) if each.name not in ("loss", "monotone", "seed")]
 # Attributions are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
@@ -60,7 +71,7 @@ class ScoresInMemory:
         -------
         score : float
         """
-        here = (_foreign.in_memory(each) for each in (X, y, sample_weight))
+        here = (in_memory(each) for each in (X, y, sample_weight))
         score: float = super().score(*here)  # type: ignore[misc]
         return score
 
@@ -94,30 +105,21 @@ class BaseGBMAP(
         "verbose": ["verbose"],
     }
 
-    # A search that wants to be told the trimmed losses of the validation rows puts a list here.
-    _trimmed_curve: list[float] | None = None
-
     ensemble_: Ensemble
     history_: list[StageRecord]
     refinement_curves_: Array | None
 
-    # What y is: the loss, the targets that the engine sees, and how to set rows aside.
-    _y_rules: dict[str, Any]
-
     def _make_loss(self) -> losses.Loss:
+        """Return the loss that the parameters name."""
         raise NotImplementedError
 
-    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
+    def _target_reader(self, *, fitted: bool) -> TargetReader:
+        """Return what reads y: that of an earlier fit, or one that has yet to learn."""
         raise NotImplementedError
 
-    def _all_classes_count(self) -> bool:
-        return True
-
-    def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
-        return weight
-
-    def _strata(self, y: Array) -> Array | None:
-        return None
+    def _keep_targets(self, reader: TargetReader) -> None:
+        """Store what a fit has learned about y."""
+        raise NotImplementedError
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -173,7 +175,7 @@ class BaseGBMAP(
             if resumes:
                 progress = (ensemble, self.history_) if boosted is None else boosted
             else:
-                self._seed = _seed(self.random_state)
+                self._seed = seed_of(self.random_state)
             self._fit((X, y, sample_weight), (X_val, y_val, sample_weight_val), checkpoint, progress)
         unfinished = [record for record in self.history_ if not record.converged]
         if unfinished:
@@ -192,17 +194,19 @@ class BaseGBMAP(
         is_whole = hasattr(self, "ensemble_") and hasattr(self, "feature_importances_")
         return is_whole and (progress is None or len(self.ensemble_) > len(progress[0]))
 
-    def _fit(self, given: Given, to_watch: Given, checkpoint: Any, progress: Learned | None) -> None:
+    def _fit(self, given: Given, for_validation: Given, checkpoint: Any, progress: Learned | None) -> None:
         """Validate, and fit, from where an earlier fit ended if it made progress."""
         resumes = progress is not None
-        data, validation = read_fit(self, given, to_watch, None if progress is None else progress[0])
-        file = None if checkpoint is None else self._open_checkpoint(checkpoint, data, validation)
-        if file is not None and file.progress is not None:
+        source, validation = self._read(given, for_validation, progress)
+        file = self._open_checkpoint(checkpoint, source, validation)
+        if file.progress is not None:
             progress = file.progress.ensemble, file.progress.history
+        settings = self._settings()
         if validation is None and self.early_stopping:
-            data, validation = set_aside(self, data)
+            source, validation = set_aside(source, settings)
         if not resumes:
-            self.init_ = None if self.init is None else fit_initial(self.init, data.raw, data.y, data.weight)
+            initial = self._initial(self.init, source.n_outputs)
+            self.init_ = initial.fitted_to(source.raw, source.y, source.weight).model
         if progress is not None and self.n_components < progress[0].n_stages:
             raise ValueError(
                 f"n_components={self.n_components} must be at least {progress[0].n_stages}, the number of "
@@ -210,61 +214,100 @@ class BaseGBMAP(
             )
         with (
             visible_log(self.verbose),
-            ThreadTeam(effective_threads(self.n_jobs, data.numbers_in_memory)) as team,
+            ThreadTeam(effective_threads(self.n_jobs, source.numbers_in_memory)) as team,
         ):
-            self._boost(data, validation, team, progress, file)
+            initial = self._initial(self.init_, source.n_outputs)
+            self._boost(self._begin(settings, source, validation, initial, team), progress, file)
 
-    def _open_checkpoint(self, path: Any, data: Data, validation: Data | None) -> Checkpoint:
-        """Return the checkpoint of this fit, and take over its seed."""
-        arrays = data.contents() + ([] if validation is None else validation.contents())
+    @contextmanager
+    def _opened(self, given: Given, for_validation: Given) -> Iterator[Boosted]:
+        """Let a search have what a fit begins with: nothing is kept here but columns and classes."""
+        self._validate_params()
+        self._seed = seed_of(self.random_state)
+        source, validation = self._read(given, for_validation)
+        initial = self._initial(self.init, source.n_outputs)
+        initial = initial.fitted_to(source.raw, source.y, source.weight)
+        with ThreadTeam(effective_threads(self.n_jobs, source.numbers_in_memory)) as team:
+            yield self._begin(self._settings(), source, validation, initial, team)
+
+    def _begin(
+        self,
+        settings: FitSettings,
+        source: Source,
+        validation: Source | None,
+        initial: InitialModel,
+        team: ThreadTeam,
+    ) -> Boosted:
+        """Return a fit without learners."""
+        problem = FitProblem.of(settings, source, validation, initial, team)
+        origin, unfitted = problem.remember() if self.refine else None, replace(initial, model=self.init)
+        return Boosted(problem.empty_ensemble(), problem, origin, settings, source, unfitted, team)
+
+    def _read(
+        self, given: Given, for_validation: Given, progress: Learned | None = None
+    ) -> tuple[Source, Source | None]:
+        """Return the rows to fit and those for validation, and keep what they tell about columns and y."""
+        resumes = progress is not None
+        targets = self._target_reader(fitted=resumes)
+        # If every row counts, the moments of X tell whether it is finite, which saves a pass over it here.
+        skips = not self.early_stopping and not targets.weighs_classes
+        reader = Reader(self, targets, fitting=not resumes, skips_finite_check=skips)
+        source, validation = read_fit(
+            reader, given, for_validation, None if progress is None else progress[0]
+        )
+        self._keep_targets(source.reader)
+        return source, validation
+
+    def _initial(self, model: Any, n_outputs: int) -> InitialModel:
+        return InitialModel(model, n_outputs, getattr(self, "classes_", None))
+
+    def _settings(self) -> FitSettings:
+        """Return the parameters as a fit takes them, once the columns are known."""
+        monotone = self.monotonic_cst
+        return FitSettings(
+            loss=self._make_loss(),
+            monotone=None if monotone is None else check_monotonic_cst(self, monotone),
+            seed=self._seed,
+            **{name: getattr(self, name) for name in _PASSED_ON},
+        )
+
+    def _open_checkpoint(self, path: Any, source: Source, validation: Source | None) -> Checkpoint:
+        """Return the checkpoint of this fit, and take over its seed; without a path it keeps nothing."""
+        if path is None:
+            return Checkpoint(None, "", None)
+        arrays = source.contents() + ([] if validation is None else validation.contents())
         file = Checkpoint.open(path, identity_of(self, self._seed, arrays))
         if file.progress is not None:
             self._seed = file.progress.seed
         return file
 
-    def _boost(
-        self,
-        data: Data,
-        validation: Data | None,
-        team: ThreadTeam,
-        progress: Learned | None,
-        file: Checkpoint | None,
-    ) -> None:
+    def _boost(self, start: Boosted, progress: Learned | None, file: Checkpoint) -> None:
         """Run the boosting loop, store what it yields, and refine it if asked to."""
-        problem = Problem.of(self, data, validation, self.init_, team)
+        problem = start.problem
         deviation = problem.moments.deviation
         self.mean_, self.scale_ = problem.moments.mean, np.where(deviation > 0, deviation, 1.0)
         self._target_deviation = problem.target_deviation
-        ensemble, history = progress or (problem.nothing(self.activation), [problem.first_record()])
-        origin = problem.remember() if self.refine else None
         self.n_refinements_, self.refinement_curves_ = np.zeros(problem.rows.n_outputs, dtype=int), None
-        stages = problem.boost(ensemble, self.n_components, self._seed)
+        ensemble, history = progress or (start.ensemble, [problem.first_record()])
+        n_stages = 0 if file.is_over else self.n_components - ensemble.n_stages
         try:
             self.history_ = history
             if progress is not None:
                 self.ensemble_ = ensemble
-            is_over = file is not None and file.is_over
-            n_stages = 0 if is_over else self.n_components - ensemble.n_stages
-            for stage in self._announced(stages, n_stages, data, problem.rows):
+            stages = problem.boost(ensemble, self.n_components, self._seed)
+            for stage in self._with_callbacks(stages, n_stages, start):
                 self._store(stage.ensemble, [*self.history_, problem.record(stage)])
-                if self._trimmed_curve is not None:
-                    self._trimmed_curve.append(problem.trimmed_loss())
                 if self.verbose:
                     log_stage(self.history_, self.n_components)
-                if file is not None:
-                    file.keep(self._seed, self.ensemble_, self.history_, is_over=False)
+                file.keep(self._seed, self.ensemble_, self.history_, is_over=False)
             if self.early_stopping:
                 self._keep_best_prefix()
-                if file is not None and not is_over:
+                if not file.is_over:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
             if self.refine:
-                finished = None if file is None or n_stages else file.refined
-                found = finished or refine_fit(self, data, problem, origin, team)
-                if file is not None and finished is None:
-                    over = bool(self.early_stopping)
-                    file.keep(self._seed, self.ensemble_, self.history_, is_over=over, refined=found)
-                problem.restore(origin)
-                self._keep_refined(found, problem)
+                self._refine(
+                    replace(start, ensemble=self.ensemble_), file, None if n_stages else file.refined
+                )
         finally:
             if hasattr(self, "ensemble_"):
                 self._summarise_in_spite_of_interrupts(problem.rows)
@@ -273,31 +316,34 @@ class BaseGBMAP(
         """Set both at once: an interrupt between the two would leave what no fit gives."""
         self.__dict__.update(ensemble_=ensemble, history_=history)
 
-    def _keep_refined(self, found: Refined, problem: Problem) -> None:
+    def _refine(self, boosted: Boosted, file: Checkpoint, finished: Refined | None) -> None:
         """Store refined learners, and those of boosting, from which a warm start goes on."""
+        found = finished or refine_fit(boosted)
+        if finished is None:
+            over = bool(self.early_stopping)
+            file.keep(self._seed, self.ensemble_, self.history_, is_over=over, refined=found)
+        boosted.problem.restore(boosted.origin)
         self.n_refinements_, self.refinement_curves_ = found.n_steps, found.curves
         if found.n_steps.any():
             self._boosted = self.ensemble_, self.history_
-            self._store(found.ensemble, problem.replay(found.ensemble, self.history_))
+            self._store(found.ensemble, boosted.problem.replay(found.ensemble, self.history_))
 
-    def _announced(
-        self, stages: Iterator[Stage], n_stages: int, data: Data, rows: AnyRows
-    ) -> Iterator[Stage]:
+    def _with_callbacks(self, stages: Iterator[Stage], n_stages: int, fit: Boosted) -> Iterator[Stage]:
         """Yield the stages, each as a task of scikit-learn's callbacks, until it is time to stop."""
         context = self._init_callback_context(max_subtasks=n_stages)
-        X = data.raw if isinstance(data.X, DaskTable) else data.X
-        context.call_on_fit_task_begin(estimator=self, X=X, y=data.y)
+        rows = {"X": fit.source.raw, "y": fit.source.y}
+        context.call_on_fit_task_begin(estimator=self, **rows)
         for _ in range(n_stages):
             task = context.subcontext(task_name="stage")
-            task.call_on_fit_task_begin(estimator=self, X=X, y=data.y)
+            task.call_on_fit_task_begin(estimator=self, **rows)
             yield next(stages)
-            so_far = partial(self._fitted_so_far, rows)
-            stop = task.call_on_fit_task_end(estimator=self, X=X, y=data.y, reconstruction_attributes=so_far)
+            so_far = partial(self._fitted_so_far, fit.problem.rows)
+            stop = task.call_on_fit_task_end(estimator=self, **rows, reconstruction_attributes=so_far)
             if stop or (self.early_stopping and self._is_past_best()):
                 break
-        context.call_on_fit_task_end(estimator=self, X=X, y=data.y, reconstruction_attributes={})
+        context.call_on_fit_task_end(estimator=self, **rows, reconstruction_attributes={})
 
-    def _fitted_so_far(self, rows: AnyRows) -> dict[str, Any]:
+    def _fitted_so_far(self, rows: Any) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
         self._summarise(rows)
         return {name: value for name, value in vars(self).items() if name.endswith("_")}
@@ -310,7 +356,7 @@ class BaseGBMAP(
         best = max(1, int(np.argmin([record.validation_loss for record in self.history_])))
         self._store(self.ensemble_[: best * self.ensemble_.n_outputs], self.history_[: best + 1])
 
-    def _summarise_in_spite_of_interrupts(self, rows: AnyRows) -> None:
+    def _summarise_in_spite_of_interrupts(self, rows: Any) -> None:
         """Summarise; an interrupt meanwhile waits until that is done."""
         interrupt = None
         while True:
@@ -322,7 +368,7 @@ class BaseGBMAP(
         if interrupt is not None:
             raise interrupt
 
-    def _summarise(self, rows: AnyRows) -> None:
+    def _summarise(self, rows: Any) -> None:
         """Set the fitted attributes that follow from the ensemble and the history, all at once."""
         watched = np.array([record.validation_loss for record in self.history_])
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
@@ -335,6 +381,7 @@ class BaseGBMAP(
             feature_importances_=(added / self._target_deviation).mean(axis=1),
         )
 
+    @lazy_for_dask
     def transform(self, X: Any) -> Any:
         """Return the embedding phi(X), the outputs of the learners.
 
@@ -349,16 +396,7 @@ class BaseGBMAP(
             columns lie stage by stage: the first learner of each output, then the second of each, and so on.
             A Dask array or frame gives one that is yet to be computed; so it does in `predict`.
         """
-        if is_collection(X):
-            return self._lazily("transform", X)
-        X = self._validate(X)
-        if is_foreign(X):
-            return namespace(X).astype(map_rows(self.ensemble_.embed, X, 0, None, None), X.dtype)
-        embed = partial(map_rows, self.ensemble_.embed, X, len(self.ensemble_), n_jobs=self.n_jobs)
-        if self._target_deviation.min() > _FINE_FOR_FLOAT32:
-            with suppress(FloatingPointError), np.errstate(over="raise"):
-                return embed(dtype=X.dtype)
-        return embed(dtype=np.float64)  # for what float32 cannot hold
+        return self._predictor().embed(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the coordinates, which are the columns of `transform`.
@@ -376,43 +414,14 @@ class BaseGBMAP(
         """
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
-        return coordinate_names(self.ensemble_.n_stages, self._output_names)
+        return coordinate_names(self.ensemble_.n_stages, self._predictor().output_names)
 
-    @property
-    def _output_names(self) -> Array | None:
-        """The classes, or the numbers of the targets, of shape (K,); None if there is one output only."""
-        n_outputs = self.ensemble_.n_outputs
-        return None if n_outputs == 1 else np.asarray(getattr(self, "classes_", range(n_outputs)))
-
-    def _lazily(self, method: str, X: Any) -> Any:
+    def _predictor(self) -> Predictor:
+        """Return what predictions are made by, and what their numbers mean."""
         check_is_fitted(self)
-        return _dask.lazily(self, method, X)
-
-    def _validate(self, X: Any) -> Any:
-        check_is_fitted(self)
-        if is_collection(X):
-            raise TypeError("X must be rows in memory here, got a Dask collection; pass X.compute().")
-        return read_inputs(self, X)
-
-    def _scores(self, raw: Any) -> Array:
-        """Return f, of shape (n, K)."""
-        X = self._validate(raw)
-        n_outputs = self.ensemble_.n_outputs
-        h = map_rows(self.ensemble_.score, X, n_outputs, np.float64, self.n_jobs)
-        score: Array = _foreign.plus(h, self._f_0(frame_or(X, raw), n_outputs))
-        return score
-
-    def _staged_scores(self, raw: Any) -> Iterator[Array]:
-        """Yield f after 1, 2, ... stages; the last is that of `_scores` to the bit, being summed alike."""
-        X, ensemble = self._validate(raw), self.ensemble_
-        f_0 = self._f_0(frame_or(X, raw), ensemble.n_outputs)
-        phi = map_rows(ensemble.embed, X, len(ensemble), np.float64, self.n_jobs)
-        for end in range(ensemble.n_outputs, len(ensemble) + 1, ensemble.n_outputs):
-            score: Array = _foreign.plus(ensemble[:end].sum_outputs(phi[:, :end]), f_0)
-            yield score
-
-    def _f_0(self, raw: Any, n_outputs: int) -> Array | float:
-        return initial_score(self.init_, raw, n_outputs, getattr(self, "classes_", None))
+        initial = self._initial(self.init_, self.ensemble_.n_outputs)
+        targets = self._target_reader(fitted=True)
+        return Predictor(self, self.ensemble_, initial, targets, self._make_loss(), self._target_deviation)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
@@ -431,10 +440,6 @@ def coordinate_names(n_stages: int, output_names: Array | None) -> Array:
     return np.array(names, dtype=object)
 
 
-def _seed(random_state: Any) -> int:
-    """Return a seed: the integer given, one drawn from a RandomState, or fresh entropy."""
-    if random_state is None:
-        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(random_state.randint(np.iinfo(np.int32).max))
+def predictor_of(model: BaseGBMAP) -> Predictor:
+    """Return what a fitted model's predictions are made by, and what their numbers mean."""
+    return model._predictor()

@@ -53,14 +53,15 @@ class Checkpoint:
 
     Attributes
     ----------
-    path : str or path-like
+    path : str, path-like or None
+        None to keep nothing.
     identity : str
         Tells this fit from others.
     progress : Progress or None
         None if there was no file.
     """
 
-    path: str | os.PathLike[str]
+    path: str | os.PathLike[str] | None
     identity: str
     progress: Progress | None
 
@@ -101,6 +102,8 @@ class Checkpoint:
         refined: Refined | None = None,
     ) -> None:
         """Write how far the fit has come, at once or not at all."""
+        if self.path is None:
+            return
         progress = Progress(self.identity, seed, ensemble, history, is_over, refined)
         write(self.path, Container(*encode(progress, _REGISTRY), {}))
 

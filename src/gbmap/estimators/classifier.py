@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from gbmap._core import losses
-from gbmap._core.activation import softplus
-from gbmap._core.arrays import asarray_like, is_foreign, namespace, to_numpy, wide
-from gbmap._rows.dask import is_collection
+from gbmap._fit.targets import LabelReader
 from gbmap._utils.scikit_learn import StrOptions
 from gbmap._utils.typing import Array
 from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
+from gbmap.estimators.lazy import lazy_for_dask
 
 
 def _gives_probabilities(model: GBMAPClassifier) -> bool:
@@ -140,7 +136,6 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         "loss": [StrOptions({"log_loss", "exponential", "hinge"}), losses.Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _y_rules: dict[str, Any] = {}
 
     def __init__(
         self,
@@ -189,6 +184,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         self.random_state = random_state
         self.verbose = verbose
 
+    @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
         """Return the score f(X): of the second class, or of each of more than two.
 
@@ -200,9 +196,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         -------
         score : array of shape (n_samples,) or (n_samples, n_classes)
         """
-        if is_collection(X):
-            return self._lazily("decision_function", X)  # type: ignore[no-any-return]
-        return self._of_classes(self._scores(X))
+        return self._of_classes(self._predictor().scores(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield the scores of the first 1, 2, ..., ``n_components_`` stages.
@@ -215,12 +209,13 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         ------
         score : array of shape (n_samples,) or (n_samples, n_classes)
         """
-        for score in self._staged_scores(X):
+        for score in self._predictor().staged_scores(X):
             yield self._of_classes(score)
 
     def _of_classes(self, score: Array) -> Array:
         return score[:, 0] if len(self.classes_) == 2 else score
 
+    @lazy_for_dask
     def predict(self, X: Any) -> Array:
         """Return the class with the highest score.
 
@@ -232,7 +227,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         -------
         y : array of shape (n_samples,)
         """
-        return self._lazily("predict", X) if is_collection(X) else self._decide(self._scores(X))
+        predictor = self._predictor()
+        return predictor.labels.decided(predictor.scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
@@ -245,16 +241,12 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         ------
         y : array of shape (n_samples,)
         """
-        for score in self._staged_scores(X):
-            yield self._decide(score)
-
-    def _decide(self, score: Array) -> Array:
-        xp = namespace(score)
-        two = len(self.classes_) == 2
-        winner = xp.astype(score[:, 0] > 0, xp.int32) if two else xp.argmax(score, axis=1)
-        return _labels(self.classes_, winner)
+        predictor = self._predictor()
+        for score in predictor.staged_scores(X):
+            yield predictor.labels.decided(score)
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @lazy_for_dask
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
 
@@ -269,9 +261,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         p : array of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        if is_collection(X):
-            return self._lazily("predict_proba", X)  # type: ignore[no-any-return]
-        return self._probabilities(self._scores(X))
+        predictor = self._predictor()
+        return predictor.probabilities(predictor.scores(X))
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
@@ -286,17 +277,9 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         p : array of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        for score in self._staged_scores(X):
-            yield self._probabilities(score)
-
-    def _probabilities(self, score: Array) -> Array:
-        xp, log_odds = namespace(score), score * self._make_loss().log_odds_per_score
-        if len(self.classes_) == 2:
-            log_odds = xp.concat([-log_odds, log_odds], axis=1)
-        log_p = -softplus(-log_odds, 1.0)  # in log space, since all of them may be tiny
-        p = xp.exp(log_p - xp.max(log_p, axis=1, keepdims=True))
-        shares: Array = p / xp.sum(p, axis=1, keepdims=True)
-        return shares
+        predictor = self._predictor()
+        for score in predictor.staged_scores(X):
+            yield predictor.probabilities(score)
 
     def _make_loss(self) -> losses.Loss:
         if isinstance(self.loss, losses.Loss):
@@ -305,85 +288,9 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
             self.loss
         ]()
 
-    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
-        if is_foreign(y) and len(y.shape) != 1:
-            raise ValueError(f"{name} must have one dimension, got an array of shape {tuple(y.shape)}.")
-        found = _distinct(y) if is_foreign(y) or y.dtype.kind in "biuf" else y
-        _refuse_mixed_labels(found, name)
-        if fitting:
-            # scikit-learn doubts a y in which most labels occur but once: it sees as many rows as tell that.
-            check_classification_targets(np.resize(found, min(y.shape[0], 3 * len(found))))
-            self.classes_ = np.unique(found)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"y must hold at least 2 classes, got 1 class only: {self.classes_[0]!r}; "
-                    "check how the rows were selected."
-                )
-            if self.monotonic_cst is not None and len(self.classes_) > 2:
-                raise ValueError(
-                    "monotonic_cst is for two classes only; drop it, or pose the problem as one of two."
-                )
-        elif len(unknown := np.setdiff1d(found, self.classes_)):
-            raise ValueError(
-                f"{name} must hold classes of the fit only, {self.classes_.tolist()}, "
-                f"got {unknown.tolist()} too."
-            )
-        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        if is_foreign(y):
-            xp = namespace(y)
-            is_positive = y[:, None] == asarray_like(positive, y)[None, :]
-            targets: Array = 2.0 * xp.astype(is_positive, wide(y)) - 1.0
-            return targets
-        return np.where(y[:, None] == positive, 1.0, -1.0)
+    def _target_reader(self, *, fitted: bool) -> LabelReader:
+        classes = self.classes_ if fitted else None
+        return LabelReader(self.class_weight, two_only=self.monotonic_cst is not None, classes=classes)
 
-    def _all_classes_count(self) -> bool:
-        return self.class_weight is None
-
-    def _weigh_classes(self, y: Array, weight: Array | None) -> Array | None:
-        if self.class_weight is None:
-            return weight
-        y = to_numpy(y)
-        of_row: Array = self._weight_of_classes(y, weight)[np.searchsorted(self.classes_, y)]
-        return of_row if weight is None else of_row * weight
-
-    def _weight_of_classes(self, y: Array, weight: Array | None) -> Array:
-        """Return a factor for each class, given labels and their weights, or each label and its total."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            of_class: Array = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y, sample_weight=weight
-            )
-        of_class[np.isinf(of_class)] = 0.0  # "balanced" for a class whose rows weigh next to nothing
-        share = 1.0 if weight is None else weight
-        if not (of_class >= 0).all() or not (of_class[np.searchsorted(self.classes_, y)] * share).any():
-            raise ValueError(
-                f"class_weight must be non-negative and leave some row a weight, got {self.class_weight!r}."
-            )
-        return of_class
-
-    def _strata(self, y: Array) -> Array | None:
-        return y
-
-
-def _distinct(y: Any) -> Array:
-    """Return the distinct labels of an array of numbers, in memory, the quick way if there are two."""
-    xp = namespace(y)
-    ends = xp.stack([xp.all(y), xp.any(y)] if xp.isdtype(y.dtype, "bool") else [xp.min(y), xp.max(y)])
-    if bool(xp.all((y == ends[0]) | (y == ends[1]))):
-        return np.unique(to_numpy(ends))
-    return to_numpy(xp.unique_values(y))
-
-
-def _labels(classes: Array, winner: Any) -> Array:
-    """Return classes by their position, where that is; labels that no device can hold, in memory."""
-    if not is_foreign(winner) or classes.dtype.kind not in "biuf":
-        labels: Array = classes[to_numpy(winner)]
-        return labels
-    xp = namespace(winner)
-    return xp.take(xp.asarray(classes, device=winner.device), winner, axis=0)  # type: ignore[no-any-return]
-
-
-def _refuse_mixed_labels(y: Array, name: str) -> None:
-    kinds = {str if isinstance(label, str) else type(label) for label in y} if y.dtype == object else set()
-    if str in kinds and len(kinds) > 1:
-        names = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"{name} must hold labels of one kind, got {names}; leave out rows without a label.")
+    def _keep_targets(self, reader: LabelReader) -> None:  # type: ignore[override]
+        self.classes_ = reader.labels

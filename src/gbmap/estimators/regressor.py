@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import DataConversionWarning
 
 from gbmap._core import losses
-from gbmap._core.arrays import namespace, to_numpy, wide
-from gbmap._rows.dask import is_collection
+from gbmap._fit.targets import NumberReader
 from gbmap._utils.scikit_learn import Interval, StrOptions
 from gbmap._utils.typing import Array
 from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
-
-_LARGEST = 1e150  # squares of larger numbers leave the range of float64
+from gbmap.estimators.lazy import lazy_for_dask
 
 
 class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore[misc]
@@ -155,7 +151,6 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
-    _y_rules = {"multi_output": True, "y_numeric": True}
 
     def __init__(
         self,
@@ -206,6 +201,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         self.random_state = random_state
         self.verbose = verbose
 
+    @lazy_for_dask
     def predict(self, X: Any) -> Array:
         """Return f(X).
 
@@ -217,7 +213,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         -------
         y : array of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._lazily("predict", X) if is_collection(X) else self._shaped(self._scores(X))
+        score = self._predictor().scores(X)
+        return self._target_reader(fitted=True).shaped(score)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions of the first 1, 2, ..., ``n_components_`` stages.
@@ -230,11 +227,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         ------
         y : array of shape (n_samples,) or (n_samples, n_targets)
         """
-        for score in self._staged_scores(X):
-            yield self._shaped(score)
-
-    def _shaped(self, score: Array) -> Array:
-        return score if self._targets_2d else score[:, 0]
+        for score in self._predictor().staged_scores(X):
+            yield self._target_reader(fitted=True).shaped(score)
 
     def _make_loss(self) -> losses.Loss:
         if isinstance(self.loss, losses.Loss):
@@ -243,29 +237,11 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
             return losses.Huber(self.huber_delta)
         return losses.Quantile(self.quantile) if self.loss == "quantile" else losses.SquaredError()
 
-    def _read_targets(self, y: Array, name: str, *, fitting: bool) -> Array:
-        if y.ndim == 2 and y.shape[1] == 1:
-            warnings.warn(
-                f"{name} of shape (n_samples, 1) is taken as one target; pass {name}.ravel() instead.",
-                DataConversionWarning,
-                stacklevel=7,
-            )
-            y = y[:, 0]
-        xp = namespace(y)
-        if not xp.isdtype(y.dtype, ("bool", "integral", "real floating")):
-            raise ValueError(
-                f"{name} must hold numbers, got such as {to_numpy(y).flat[0]!r}; "
-                "for classes use GBMAPClassifier."
-            )
-        largest = float(xp.max(xp.abs(xp.astype(y, wide(y)))))
-        if largest > _LARGEST:
-            raise ValueError(
-                f"{name} must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale it."
-            )
-        if fitting:
-            self._targets_2d = y.ndim == 2
-        targets: Array = xp.reshape(xp.astype(y, wide(y)), (y.shape[0], -1))
-        return targets
+    def _target_reader(self, *, fitted: bool) -> NumberReader:
+        return NumberReader(fitted and self._targets_2d)
+
+    def _keep_targets(self, reader: NumberReader) -> None:  # type: ignore[override]
+        self._targets_2d = reader.are_2d
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

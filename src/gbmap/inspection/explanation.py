@@ -203,19 +203,19 @@ def _probabilities(fitted: FittedModel, score: Array, gradient: Array) -> tuple[
     p_k is sigmoid_k / sum_l sigmoid_l for K > 2 classes, so that d log p_k = t_k df_k - sum_l p_l t_l df_l
     with t_k = 1 - sigmoid_k (times the log-odds per score); sigmoid itself for two.
     """
-    model: Any = fitted.model
-    per_score = getattr(model._make_loss(), "log_odds_per_score", None)
-    if per_score is None or not hasattr(model, "classes_"):
+    model, predictor = fitted.model, fitted.predictor
+    if not predictor.gives_probabilities:
         raise ValueError(
             "probability=True is for classifiers with a loss that gives probabilities; "
             f"got {type(model).__name__} with loss={model.loss!r}."
         )
+    per_score = predictor.log_odds_per_score
     log_odds = per_score * score
     rest = per_score * sigmoid(-log_odds)
     if score.shape[1] == 1:
         p = sigmoid(log_odds)
         return p, (p * rest)[:, None, :] * gradient
-    p = model._probabilities(score)
+    p = predictor.probabilities(score)
     along = gradient * rest[:, None, :]
     mean = np.einsum("nqk,nk->nq", along, p)
     return p, p[:, None, :] * (along - mean[:, :, None])

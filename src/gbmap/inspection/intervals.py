@@ -378,7 +378,7 @@ def _chunk_interval(
     for k, sides in enumerate(box.sides):
         which = ensemble.outputs == k
         z_k = (z[:, None, which] + box.shifts[:, which]).reshape(len(row), -1)
-        limit = tol * fitted.model._target_deviation[k]
+        limit = tol * fitted.predictor.target_deviation[k]
         limit = np.maximum(limit - 2 * blur[:, k], 0.5 * limit)  # which leaves room for rounding
         for side, learners in enumerate(sides):
             if ensemble.activation == "identity":

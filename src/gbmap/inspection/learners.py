@@ -214,7 +214,9 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     inputs, ensemble = fitted.read(X), fitted.ensemble
     loss_curve = explained_loss = None
     if y is not None:
-        loss_curve, explained_loss = _loss_curves(fitted, X, fitted.read_targets(y, inputs.shape[0]))
+        loss_curve, explained_loss = _loss_curves(
+            fitted, X, fitted.predictor.read_targets(y, inputs.shape[0])
+        )
     rows = standard_rows(fitted, inputs)
     words = [HalfSpace.of(fitted, j, rows) for j in range(len(ensemble))]
     active_share, accuracy, spread = _activity(fitted, inputs, words)
@@ -240,9 +242,9 @@ def _loss_curves(fitted: FittedModel, X: Any, targets: Array) -> tuple[Array, Ar
     """Return the mean loss after 0, 1, ... stages, and the share of it that is explained."""
     f_0 = fitted.initial_score(X)
     scores = chain([f_0], fitted.staged_scores(X))
-    curve = np.array([fitted.row_losses(targets, score).mean() for score in scores])
+    curve = np.array([fitted.predictor.row_losses(targets, score).mean() for score in scores])
     constants = _best_constants(fitted, targets, f_0)
-    to_explain = fitted.row_losses(targets, f_0 + constants).mean()
+    to_explain = fitted.predictor.row_losses(targets, f_0 + constants).mean()
     if to_explain == 0:
         return curve, np.full_like(curve, np.nan)
     return curve, np.append(0.0, 1 - curve[1:] / to_explain)
@@ -250,7 +252,7 @@ def _loss_curves(fitted: FittedModel, X: Any, targets: Array) -> tuple[Array, Ar
 
 def _best_constants(fitted: FittedModel, targets: Array, f_0: Array) -> Array:
     """Return the constants that added to f_0 make the mean loss of each output least, of shape (K,)."""
-    loss, unit = fitted.model._make_loss(), fitted.target_unit
+    loss, unit = fitted.predictor.loss, fitted.predictor.target_unit
     y, score = (targets / unit).T, (f_0 / unit).T
     constants: Array = unit * [_best_constant(loss, *each) for each in zip(y, score)]
     return constants

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
 from gbmap._fitted.words import HalfSpace, standard_rows
@@ -217,7 +217,7 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
         raise ValueError(f"max_regions must be an integer of at least 1, got {max_regions!r}.")
     X = in_memory(X)
     inputs = fitted.read(X)
-    targets = None if y is None else fitted.read_targets(y, inputs.shape[0])
+    targets = None if y is None else fitted.predictor.read_targets(y, inputs.shape[0])
     n_outputs = fitted.ensemble.n_outputs
     learners, rows = fitted.ensemble[k::n_outputs], standard_rows(fitted, inputs)
     words = [HalfSpace.of(fitted, j, rows) for j in range(k, len(fitted.ensemble), n_outputs)]
@@ -277,21 +277,21 @@ def _means(
     return {
         "mean_prediction": mean(score[:, k]),
         "mean_target": mean(observed),
-        "mean_loss": mean(fitted.row_losses(targets, score)[:, k]),
+        "mean_loss": mean(fitted.predictor.row_losses(targets, score)[:, k]),
         "bias": mean(observed - expected),
     }
 
 
 def _observed_and_expected(fitted: FittedModel, targets: Array, score: Array, k: int) -> tuple[Array, Array]:
     """Return y and f of one output, or whether a row is of its class and how likely the model takes that."""
-    model: Any = fitted.model
+    model, predictor = fitted.model, fitted.predictor
     if not hasattr(model, "classes_"):
         return targets[:, k], score[:, k]
     label = k + (len(model.classes_) == 2)
     observed = (targets[:, k] > 0).astype(np.float64)
-    if model._make_loss().log_odds_per_score is None:
-        return observed, (model._decide(score) == model.classes_[label]).astype(np.float64)
-    return observed, model._probabilities(score)[:, label]
+    if not predictor.gives_probabilities:
+        return observed, (predictor.labels.decided(score) == model.classes_[label]).astype(np.float64)
+    return observed, predictor.probabilities(score)[:, label]
 
 
 def _mean_coefficients(model: Any, fitted: FittedModel, X: Any, labels: Array, n_rows: Array) -> Array:

@@ -156,7 +156,9 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
     for start in range(0, n, chunk):
         slopes = ensemble.slopes(dense(inputs[start : start + chunk]))
         moments += slopes.T @ slopes
-    weights = ensemble.weights * fitted.model.scale_ / fitted.model._target_deviation[ensemble.outputs, None]
+    weights = (
+        ensemble.weights * fitted.model.scale_ / fitted.predictor.target_deviation[ensemble.outputs, None]
+    )
     moments *= (ensemble.outputs[:, None] == ensemble.outputs) / n
     # The eigenvectors of W'AW with A = R'R are the right singular vectors of RW.
     eigenvalues, vectors = np.linalg.eigh(moments)

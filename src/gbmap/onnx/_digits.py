@@ -9,6 +9,7 @@ import numpy as np
 
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.typing import Array
+from gbmap.estimators.base import predictor_of
 
 # A column is blurred if its type tells values apart only to this share of its standard deviation.
 _BLUR = 0.01
@@ -22,14 +23,14 @@ def lost_ranges(model: Any, kind: np.dtype[Any]) -> tuple[Array, Array]:
         lost: Array = (spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))
         return lost
 
-    return is_used & is_lost(model.scale_), is_lost(model._target_deviation)
+    return is_used & is_lost(model.scale_), is_lost(predictor_of(model).target_deviation)
 
 
 def refuse_lost_range(model: Any, kind: np.dtype[Any]) -> None:
     """Refuse a type that cannot hold a column in use or a target, and warn of one that blurs a column."""
     limits, used = np.finfo(kind), np.flatnonzero(model.ensemble_.weights.any(axis=0))
     columns, targets = lost_ranges(model, kind)
-    lost = np.concatenate([model.scale_[columns], model._target_deviation[targets]])
+    lost = np.concatenate([model.scale_[columns], predictor_of(model).target_deviation[targets]])
     if len(lost):
         raise ValueError(
             f"dtype must be able to hold columns and targets with a standard deviation of {lost[0]:.3g}, "

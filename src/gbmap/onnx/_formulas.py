@@ -18,6 +18,7 @@ import numpy as np
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
+from gbmap.estimators.base import predictor_of
 from gbmap.onnx._graph import Graph
 
 onnx = require("onnx", "onnx")
@@ -84,7 +85,7 @@ class Formulas:
     @property
     def prediction(self) -> str:
         """f as a regressor shapes it."""
-        return self.scores if self.model._targets_2d else self.graph.drop_axis(self.scores, 1)
+        return self.scores if predictor_of(self.model).gives_columns else self.graph.drop_axis(self.scores, 1)
 
     @property
     def score(self) -> str:
@@ -105,7 +106,7 @@ class Formulas:
     def probability(self) -> str:
         """Those of each class against the rest, normalised in log space, since all of them may be tiny."""
         graph = self.graph
-        against = graph.constant(-self.model._make_loss().log_odds_per_score)
+        against = graph.constant(-predictor_of(self.model).log_odds_per_score)
         log_p = graph.add("Neg", graph.softplus(graph.add("Mul", self.class_scores, against)))
         return graph.add("Softmax", log_p, axis=1)
 
@@ -157,7 +158,7 @@ def output_type(fitted: FittedModel, output: str, kind: np.dtype[Any]) -> tuple[
     if output == "label":
         return labels_of(model).dtype, []
     shapes = {
-        "prediction": lambda: [n_outputs] if model._targets_2d else [],
+        "prediction": lambda: [n_outputs] if fitted.predictor.gives_columns else [],
         "score": lambda: several,
         "probability": lambda: [len(model.classes_)],
         "embedding": lambda: [len(fitted.ensemble)],

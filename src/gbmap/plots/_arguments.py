@@ -18,7 +18,7 @@ def output_label(fitted: FittedModel, output: int) -> str:
     model: Any = fitted.model
     classes = getattr(model, "classes_", None)
     if classes is not None:
-        known = model._make_loss().log_odds_per_score is not None
+        known = fitted.predictor.gives_probabilities
         name = shorten(classes[output + (len(classes) == 2)], 24)
         what = f"{'log-odds' if known else 'score'} of {name}"
     else:

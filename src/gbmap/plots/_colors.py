@@ -30,7 +30,7 @@ def color_of(
     targets = safe_indexing(y, rows)
     if color == "target":
         return _of_output(fitted, np.asarray(targets), output), "target"
-    losses = fitted.row_losses(fitted.read_targets(targets, len(rows)), fitted.full_score(some))
+    losses = fitted.predictor.losses_of(targets, fitted.full_score(some))
     return losses.mean(axis=1) if output is None else losses[:, fitted.output_index(output)], "loss"
 
 

@@ -18,9 +18,9 @@ def explained_shares(fitted: FittedModel, X: Any, y: Any) -> Array | None:
     The loss to explain is that of f_0 and the best constants, averaged over outputs. None if it is zero.
     """
     f_0 = fitted.initial_score(X)
-    targets = fitted.read_targets(y, len(f_0))
+    targets = fitted.predictor.read_targets(y, len(f_0))
     constant = f_0 + _best_constants(fitted, targets, f_0)
     scores = chain([constant], fitted.staged_scores(X))
-    losses = np.array([fitted.row_losses(targets, score).mean(axis=0) for score in scores])
+    losses = np.array([fitted.predictor.row_losses(targets, score).mean(axis=0) for score in scores])
     to_explain = losses[0].sum()
     return None if to_explain == 0 else -np.diff(losses, axis=0).reshape(-1) / to_explain

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.points import scatter
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing

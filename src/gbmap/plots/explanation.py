@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, fit_text
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import one_row
 from gbmap._utils.sampling import sample_rows

@@ -114,6 +114,6 @@ class LossCurveDisplay:
 def _losses(fitted: FittedModel, X: Any, y: Any) -> Any:
     """Return the mean loss of rows after 0, 1, ... stages."""
     f_0 = fitted.initial_score(X)
-    targets = fitted.read_targets(y, len(f_0))
+    targets = fitted.predictor.read_targets(y, len(f_0))
     scores = chain([f_0], fitted.staged_scores(X))
-    return np.array([fitted.row_losses(targets, score).mean() for score in scores])
+    return np.array([fitted.predictor.row_losses(targets, score).mean() for score in scores])

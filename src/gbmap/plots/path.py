@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array

@@ -144,7 +144,7 @@ def gather(
     for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
         rows = tables.get(kind)
         if rows is not None and rows.y is not None:
-            fitted.read_targets(rows.y, len(rows), names)
+            fitted.predictor.read_targets(rows.y, len(rows), names)
     training, held_out = (tables[kind].sample(_SCORED_ROWS, rng) for kind in ("training", "held out"))
     new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
     n_inputs = fitted.ensemble.weights.shape[1] * fitted.ensemble.n_outputs**2

@@ -21,14 +21,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from gbmap._core.refinement import is_automatic
+from gbmap._fit.reading import Given
 from gbmap._fit.refining import best_step, same_length
-from gbmap._fit.sources.device import in_memory
+from gbmap._fit.sources.arrays import in_memory
 from gbmap._rows.threads import effective_threads
+from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import HasMethods, Interval, check_sample_weight, check_y, num_samples
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.estimators.base import BaseGBMAP, ScoresInMemory, _seed
+from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
 from gbmap.selection.race import FINALISTS, Cut, Folds, race, refined_losses
 
 __all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
@@ -113,51 +115,55 @@ class BaseGBMAPCV(
         self : object
         """
         self._validate_params()
+        seed = seed_of(self.random_state) % 2**32
+        template = self._template(seed)
+        folds = self._folds(template, (X, y, sample_weight), groups, params, seed)
+        self.__dict__.pop("refinement_losses_", None)
+        grown, self.cv_losses_, finalists = race(
+            template, self.candidates_, self.n_components, folds, keeps_all=self.one_standard_error
+        )
+        self._choose(folds)
+        settings = {}
+        if is_automatic(template.refine):
+            settings["refine"] = self._refine(grown, finalists[:FINALISTS], folds)
+        best = self.candidates_[self.best_index_]
+        self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
+        self.best_estimator_ = clone(template).set_params(
+            **best, **settings, n_components=self.n_components_, n_jobs=self.n_jobs
+        )
+        self.best_estimator_.fit(folds.X, folds.y, folds.row_weight)
+        return self
+
+    def _folds(self, template: Any, given: Given, groups: Any, params: dict[str, Any], seed: int) -> Folds:
+        """Return the rows in folds, and set the candidates; refuse what no fold could be fitted to."""
+        X, y, sample_weight = given
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         y, sample_weight = in_memory(y), in_memory(sample_weight)
         X, y, groups = indexable(X, y, groups)
-        if num_samples(X) < 3:  # a fold is held out, and a fit takes two
-            raise ValueError(f"X must have at least 3 rows for folds, got n_samples={num_samples(X)}.")
-        seed = _seed(self.random_state) % 2**32
-        template = self._template(seed)
-        # What y is refused for, it is refused for before the first fold.
-        clone(template)._read_targets(check_y(y, estimator=self, **template._y_rules), "y", fitting=True)
-        self.__dict__.pop("refinement_losses_", None)
+        n_rows = num_samples(X)
+        if n_rows < 3:  # a fold is held out, and a fit takes two
+            raise ValueError(f"X must have at least 3 rows for folds, got n_samples={n_rows}.")
+        targets = template._target_reader(fitted=False)
+        targets.learn(check_y(y, estimator=self, **targets.rules), "y")
         self.candidates_ = [
             {"beta": float(beta), "l2_regularization": float(ridge)}
             for beta in self._grid("betas", lowest_is_allowed=False)
             for ridge in self._grid("l2_regularizations", lowest_is_allowed=True)
         ]
         if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, num_samples(X))
+            sample_weight = check_sample_weight(sample_weight, n_rows)
         cuts = self._cuts(X, y, sample_weight, seed, self._routed(sample_weight, groups, params))
         n_learners = len(self.candidates_) * len(cuts) * min(self.n_components, _USUAL_LEARNERS)
         n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
-        folds = Folds(X, y, sample_weight, cuts, n_jobs, self.verbose)
-        boosted = clone(template).set_params(refine=False, warm_start=True)
-        models = np.array(
-            [[clone(boosted).set_params(**each) for _ in cuts] for each in self.candidates_], dtype=object
-        )
-        self.cv_losses_, finalists = race(models, self.n_components, folds, keeps_all=self.one_standard_error)
-        self._choose(folds)
-        settings = {}
-        if is_automatic(template.refine):
-            settings["refine"] = self._refine(models, finalists[:FINALISTS], folds)
-        best = self.candidates_[self.best_index_]
-        self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
-        self.best_estimator_ = clone(template).set_params(
-            **best, **settings, n_components=self.n_components_, n_jobs=self.n_jobs
-        )
-        self.best_estimator_.fit(X, y, sample_weight)
-        return self
+        return Folds(X, y, sample_weight, cuts, n_jobs, self.verbose)
 
-    def _refine(self, models: Array, finalists: Array, folds: Folds) -> int:
+    def _refine(self, grown: Array, finalists: Array, folds: Folds) -> int:
         """Set which model to refine, the best of a few, each at its best size, and return by how much."""
         mean = folds.mean(self.cv_losses_)
         tried = np.array([self.best_index_]) if self.one_standard_error else finalists
         sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
-        curves = folds.each(refined_losses, models[tried], [sizes[i] for i in tried])
+        curves = folds.each(refined_losses, grown[tried], [sizes[i] for i in tried])
         losses = same_length(list(curves.flat)).reshape(*curves.shape, -1)
         self.refinement_losses_ = {int(i): each for i, each in zip(tried, losses)}
         refined = folds.mean(losses)

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.initial import _CLIP
+from gbmap._fit.initial import CLIP
 from gbmap._fitted.model import FittedModel, _first_of
-from gbmap.estimators.base import BaseGBMAP
+from gbmap.estimators.base import BaseGBMAP, predictor_of
 from gbmap.sql._preprocessing import Value, column, not_translatable, translate
 from gbmap.sql._text import (
     DIALECTS,
@@ -122,7 +122,7 @@ def _wanted_outputs(model: BaseGBMAP, outputs: str | Sequence[str] | None) -> tu
             f"outputs must be one or more of {', '.join(possible)} for a {type(model).__name__}, each once, "
             f"got {outputs!r}."
         )
-    if "probability" in wanted and model._make_loss().log_odds_per_score is None:
+    if "probability" in wanted and not predictor_of(model).gives_probabilities:
         raise ValueError(
             f'outputs must do without "probability" for loss={model.loss!r}, which gives none; '
             'use "score", or fit with loss="log_loss".'
@@ -286,17 +286,17 @@ def _score(statement: Statement, parts: Sequence[_Part], *, passed_on: bool) -> 
 
 def _as_initial(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
     """Return what the scores are as those of an initial model: see `gbmap._fit.initial.class_score`."""
-    if not hasattr(model, "classes_") or model._make_loss().log_odds_per_score is None:
+    if not predictor_of(model).gives_probabilities:
         return scores
     shares = _probabilities(statement, model, scores, part)[-len(scores) :]
     names = statement.add({f"p{part}_{k}": share for k, share in enumerate(shares)})
-    clipped = statement.add({f"c{part}_{k}": clip(p, _CLIP, 1 - _CLIP) for k, p in enumerate(names)})
+    clipped = statement.add({f"c{part}_{k}": clip(p, CLIP, 1 - CLIP) for k, p in enumerate(names)})
     return [f"LN({p} / (1e0 - {p}))" for p in clipped]
 
 
 def _probabilities(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
     """Add the steps to normalised probabilities, in log space, and return these."""
-    factor = number(model._make_loss().log_odds_per_score)
+    factor = number(predictor_of(model).log_odds_per_score)
     against = [f"-{factor} * {score}" for score in scores]
     if len(scores) == 1:
         against.insert(0, f"{factor} * {scores[0]}")

@@ -1,38 +1,188 @@
-"""Dask collections on their way into a fit, and lazily through a fitted model."""
+"""Rows of Dask collections: fitted where they are, or in memory if they are few."""
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 
+from gbmap._core.objective import Objective
 from gbmap._core.refinement import is_automatic
-from gbmap._fit.initial import initial_score
-from gbmap._rows.dask import DaskChunks, DaskTable
+from gbmap._fit.initial import InitialModel
+from gbmap._fit.samples import sample_sizes
+from gbmap._fit.sources.memory import MemorySource
+from gbmap._fit.sources.source import Reader, Source
+from gbmap._fit.targets import TargetReader
+from gbmap._rows.dask import DaskChunks, DaskTable, is_collection
 from gbmap._rows.dask.parts import Layout, Place, keep, keep_rows, spread
 from gbmap._rows.dask.reading import as_column, cut, is_array, read_rows
 from gbmap._utils.scikit_learn import check_sample_weight, check_y
 from gbmap._utils.typing import Array
 
 
-def refuse_what_needs_all_rows(estimator: Any, X_val: Any, *, resumes: bool) -> None:
+@dataclass(frozen=True)
+class DaskSource(Source):
+    """Rows of a Dask collection; see `Source`. The numbers are in a table of parts, with their workers."""
+
+    numbers: DaskTable
+    names: Array | None
+
+    @staticmethod
+    def holds(X: Any) -> bool:
+        """Return whether X is a collection of Dask's."""
+        return is_collection(X)
+
+    @classmethod
+    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Return the rows to fit: few of them in memory."""
+        _refuse_what_needs_all_rows(reader)
+        given = X, y, sample_weight
+        return cls._read(reader, *given, "y", "sample_weight") or MemorySource.read(
+            reader, *map(_computed, given)
+        )
+
+    @classmethod
+    def read_beside(cls, source: Source, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Return rows for validation: few of them where those of the fit are."""
+        given = X, y, sample_weight
+        return cls._read(reader, *given, "y_val", "sample_weight_val") or source.read_validation(
+            reader, *map(_computed, given)
+        )
+
+    @classmethod
+    def _read(
+        cls, reader: Reader, X: Any, y: Any, sample_weight: Any, y_name: str, weight_name: str
+    ) -> Self | None:
+        """Return the rows where they are, or None if they are few."""
+        estimator = reader.estimator
+        dtype = MemorySource.read_inputs(estimator, example_of(X), reset=reader.fitting).dtype
+        chunks, n_columns = DaskChunks(X, "X", partial(read_rows, dtype=dtype)), estimator.n_features_in_
+        if chunks.n_rows <= sample_sizes(chunks.n_rows, n_columns, n_columns * dtype.itemsize)[0]:
+            return None
+        parts = _Parts.of(chunks, n_columns, dtype)
+        learned, labels = parts.read_targets(reader, y, y_name)
+        if sample_weight is not None:
+            parts.read_weight(sample_weight, weight_name)
+        if learned.weighs_classes and y_name == "y":
+            parts.weigh_classes(learned, labels)
+        return cls(X, y, None, learned, parts.table, getattr(estimator, "feature_names_in_", None))
+
+    def read_validation(self, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Return rows for validation that come in memory, there."""
+        return MemorySource.of_validation(reader, X, y, sample_weight)
+
+    @classmethod
+    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> NoReturn:
+        """Refuse the rows: what is not lazy wants them in memory."""
+        raise TypeError("X must be rows in memory here, got a Dask collection; pass X.compute().")
+
+    @classmethod
+    def map(
+        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+    ) -> NoReturn:
+        """Refuse the rows, which `read_inputs` has refused before."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return self.numbers.shape
+
+    @property
+    def n_outputs(self) -> int:
+        """K."""
+        return self.numbers.n_outputs
+
+    @property
+    def sample_sizes(self) -> tuple[int, ...]:
+        """How many rows learners are found on before they meet all of them."""
+        return sample_sizes(*self.shape, self.numbers.nbytes / self.shape[0])
+
+    def contents(self) -> list[Any]:
+        """Return arrays that tell these rows from others."""
+        return [self.numbers.digests()]
+
+    def take(self, indices: Array) -> NoReturn:
+        """Refuse: settings that would need it have been refused."""
+        raise NotImplementedError
+
+    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DaskTable:
+        """Return the numbers of the rows with their f_0."""
+        score = None if initial.model is None else partial(_part_score, initial=initial, names=self.names)
+        scored = self.numbers.scored(score)
+        return scored.weighted(scored.weight)
+
+    def release(self) -> None:
+        """Let a cluster drop what the fit has taken over."""
+        self.numbers.release()
+
+
+class _Parts:
+    """The numbers of a collection on their way into a table."""
+
+    def __init__(self, chunks: DaskChunks, table: DaskTable):
+        self.chunks, self.table = chunks, table
+
+    @classmethod
+    def of(cls, chunks: DaskChunks, n_columns: int, dtype: np.dtype[Any]) -> _Parts:
+        """Cut rows into parts, and share them out over the workers."""
+        import dask
+
+        recut = dask.config.get("gbmap.recut", True)
+        layout = Layout.of(chunks.lengths, n_columns, dtype, recut=recut)
+        n_bytes = chunks.n_rows * n_columns * dtype.itemsize
+        parts = spread(keep_rows(cut(chunks.chunks, chunks.lengths, layout.bounds), n_bytes))
+        chunks.chunks = []  # or there would be two of each row
+        return cls(chunks, DaskTable(layout, (chunks.n_rows, n_columns), dtype, 0, parts, None))
+
+    def _column(self, values: Any, name: str, check: Callable[[Place, Any], Array]) -> list[Any]:
+        return keep(as_column(values, name, check, self.chunks, self.table.layout.bounds))
+
+    def read_targets(self, reader: Reader, y: Any, name: str) -> tuple[TargetReader, list[Any]]:
+        """Set the targets, and return what knows the kind of y, and y in parts."""
+        labels = self._column(y, name, partial(_checked_targets, rules=reader.targets.rules))
+        telling = np.concatenate(self.table.ask(_telling, [labels], reader.targets))
+        # Labels are repeated, since scikit-learn wonders about a y in which each occurs but once.
+        learned, some = reader.targets_of(np.repeat(telling, 3, axis=0), name)
+        self.table.n_outputs = some.shape[1]
+        self.table.targets = self.table.keep(_targets, [labels], learned, name)
+        return learned, labels
+
+    def read_weight(self, sample_weight: Any, name: str) -> None:
+        """Set the weights."""
+        if np.isscalar(sample_weight):
+            sample_weight = np.full(self.chunks.n_rows, float(sample_weight))  # type: ignore[arg-type]
+        self.table.weight = self._column(sample_weight, name, _checked_weight)
+        if not self.table.weight_sum(self.table.weight):
+            raise ValueError(f"{name} must leave some row a weight, got zeros only.")
+
+    def weigh_classes(self, learned: Any, labels: list[Any]) -> None:
+        """Weigh rows by their classes, too."""
+        table, classes = self.table, learned.labels
+        totals = table.each(labels, table.weight)(_class_totals, classes).sum(axis=0)
+        of_class = learned.weight_of_classes(classes, totals)
+        table.weight = table.keep(_class_weighted, [labels, table.weight], classes, of_class)
+
+
+def _refuse_what_needs_all_rows(reader: Reader) -> None:
     """Refuse settings under which rows would have to be brought together."""
-    if estimator.early_stopping and X_val is None:
+    estimator = reader.estimator
+    if estimator.early_stopping and not reader.has_validation_rows:
         raise ValueError(
             "early_stopping=True needs X_val and y_val in fit when X is a Dask collection, of which no rows "
             "are set aside; pass them, or set early_stopping=False."
         )
-    if is_automatic(estimator.refine) and X_val is None:
+    if is_automatic(estimator.refine) and not reader.has_validation_rows:
         raise ValueError(
             "refine=True needs X_val and y_val in fit when X is a Dask collection, of which no rows are set "
             "aside; pass them, or a number of iterations as refine, or set refine=False."
         )
     init = estimator.init
-    if not resumes and hasattr(init, "fit") and not isinstance(init, FrozenEstimator):
+    if reader.fitting and hasattr(init, "fit") and not isinstance(init, FrozenEstimator):
         raise ValueError(
             "init must be None, a callable or a fitted model in sklearn.frozen.FrozenEstimator when X is a "
             f"Dask collection, to which no {type(init).__name__} is fitted; fit it to rows in memory first."
@@ -55,48 +205,9 @@ def example_of(X: Any) -> Any:
     return np.ones((2, X.shape[1]), X.dtype)
 
 
-def chunks_of(X: Any, dtype: np.dtype[Any]) -> DaskChunks:
-    """Return the rows of X in their chunks, to be read."""
-    return DaskChunks(X, "X", partial(read_rows, dtype=dtype))
-
-
-def in_memory(collection: Any) -> Any:
+def _computed(collection: Any) -> Any:
     """Return a small collection as what it is made of."""
     return collection.compute() if hasattr(collection, "__dask_graph__") else collection
-
-
-def read_table(
-    estimator: Any,
-    X: DaskChunks,
-    dtype: np.dtype[Any],
-    y: Any,
-    sample_weight: Any,
-    name: str,
-    *,
-    fitting: bool,
-) -> DaskTable:
-    """Return the rows of a fit in parts, with what y means to the estimator."""
-    import dask
-
-    n_columns, recut = estimator.n_features_in_, dask.config.get("gbmap.recut", True)
-    layout = Layout.of(X.lengths, n_columns, dtype, recut=recut)
-    parts = spread(keep_rows(cut(X.chunks, X.lengths, layout.bounds), X.n_rows * n_columns * dtype.itemsize))
-    X.chunks = []  # or there would be two of each row
-    table = DaskTable(layout, (X.n_rows, n_columns), dtype, 0, parts, None)
-    check = partial(_checked_targets, rules=estimator._y_rules)
-    labels = keep(as_column(y, name, check, X, layout.bounds))
-    classes = is_classifier(estimator)
-    telling = np.concatenate(table.ask(_telling, [labels], classes))
-    # Labels are repeated, since scikit-learn wonders about a y in which each occurs but once.
-    telling = estimator._read_targets(np.repeat(telling, 3, axis=0), name, fitting=fitting)
-    table.n_outputs = telling.shape[1]
-    table.targets = table.keep(_targets, [labels], _reader(estimator), name)
-    if sample_weight is not None:
-        weight_name = "sample_weight" if name == "y" else "sample_weight_val"
-        table.weight = _read_weight(table, sample_weight, X, weight_name)
-    if classes and name == "y" and estimator.class_weight is not None:
-        _weigh_classes(estimator, table, labels)
-    return table
 
 
 def _checked_targets(_: Place, chunk: Any, rules: dict[str, Any]) -> Array:
@@ -105,50 +216,18 @@ def _checked_targets(_: Place, chunk: Any, rules: dict[str, Any]) -> Array:
     return check_y(y, **rules) if len(y) else y
 
 
-def _telling(_: Place, y: Array, classes: bool) -> Array:
-    """Return some rows that tell what y is: each label once, or the largest number."""
-    if classes:
-        return np.unique(y) if y.dtype != object else np.array(list(set(y)), dtype=object)
-    if y.dtype.kind not in "biuf":
-        return y[:1]
-    row = int(np.abs(y).reshape(len(y), -1).max(axis=1).argmax())
-    return y[row : row + 1]
+def _telling(_: Place, y: Array, targets: TargetReader) -> Array:
+    return targets.telling(y)
 
 
-def _reader(estimator: Any) -> Any:
-    """Return what reads targets as the estimator does, and is small to send."""
-    reader = clone(estimator)
-    for name in ("classes_", "_targets_2d"):
-        if hasattr(estimator, name):
-            setattr(reader, name, getattr(estimator, name))
-    return reader
-
-
-def _targets(_: Place, y: Array, reader: Any, name: str) -> Array:
-    targets: Array = reader._read_targets(y, name, fitting=False)
-    return targets
-
-
-def _read_weight(table: DaskTable, sample_weight: Any, X: DaskChunks, name: str) -> list[Any]:
-    if np.isscalar(sample_weight):
-        sample_weight = np.full(X.n_rows, float(sample_weight))  # type: ignore[arg-type]
-    weight = keep(as_column(sample_weight, name, _checked_weight, X, table.layout.bounds))
-    if not table.weight_sum(weight):
-        raise ValueError(f"{name} must leave some row a weight, got zeros only.")
-    return weight
+def _targets(_: Place, y: Array, targets: TargetReader, name: str) -> Array:
+    return targets.read(y, name)
 
 
 def _checked_weight(_: Place, chunk: Any) -> Array:
     if not len(chunk):
         return np.empty(0)
     return check_sample_weight(np.asarray(chunk), len(chunk), allow_zeros=True)
-
-
-def _weigh_classes(estimator: Any, table: DaskTable, labels: list[Any]) -> None:
-    classes = estimator.classes_
-    totals = table.each(labels, table.weight)(_class_totals, classes).sum(axis=0)
-    of_class = estimator._weight_of_classes(classes, totals)
-    table.weight = table.keep(_class_weighted, [labels, table.weight], classes, of_class)
 
 
 def _class_totals(y: Array, weight: Array | None, classes: Array) -> Array:
@@ -160,65 +239,10 @@ def _class_weighted(_: Place, y: Array, weight: Array | None, classes: Array, of
     return of_row if weight is None else of_row * weight
 
 
-def score_of_parts(estimator: Any, n_outputs: int) -> Any:
-    """Return a function from the rows of a part to f_0, or None if there is none."""
-    if estimator.init_ is None:
-        return None
-    names = getattr(estimator, "feature_names_in_", None)
-    classes = getattr(estimator, "classes_", None)
-    return partial(_part_score, init=estimator.init_, n_outputs=n_outputs, classes=classes, names=names)
-
-
-def _part_score(
-    X: Array, init: Any, n_outputs: int, classes: Array | None, names: Array | None
-) -> Array | float:
+def _part_score(X: Array, initial: InitialModel, names: Array | None) -> Array | float:
     rows: Any = X
     if names is not None:
         import pandas as pd
 
         rows = pd.DataFrame(X, columns=names)
-    return initial_score(init, rows, n_outputs, classes)
-
-
-class _OnChunks:
-    """A method of a fitted model for one chunk of rows, which may be empty."""
-
-    def __init__(self, model: Any, method: str, example: Any):
-        self.model, self.method = copy(model), method
-        self.model.n_jobs = 1  # the chunks are shared out already
-        self.empty = np.asarray(getattr(model, method)(example))[:0]
-
-    def array(self, X: Any) -> Array:
-        """Return the result as an array."""
-        return np.asarray(getattr(self.model, self.method)(X)) if X.shape[0] else self.empty
-
-    def frame(self, X: Any) -> Any:
-        """Return the result with the index of a frame."""
-        import pandas as pd
-
-        result = self.array(X)
-        if result.ndim == 1:
-            return pd.Series(result, index=X.index, name=self.method)
-        return pd.DataFrame(result, index=X.index, columns=self._columns(result.shape[1]))
-
-    def _columns(self, n_columns: int) -> Any:
-        if self.method == "transform":
-            return self.model.get_feature_names_out()
-        return getattr(self.model, "classes_", range(n_columns))
-
-
-def lazily(model: Any, method: str, X: Any) -> Any:
-    """Return what a method gives for a Dask collection, as one of the same kind that is yet to be computed.
-
-    An array gives an array, a frame a frame or a series with the same index. What is wrong with the
-    columns is told at once.
-    """
-    example = example_of(X)
-    on_chunks = _OnChunks(model, method, example)
-    if not is_array(X):
-        return X.map_partitions(on_chunks.frame, meta=on_chunks.frame(example).iloc[:0])
-    X, meta = X.rechunk({1: -1}), on_chunks.empty
-    if meta.ndim == 1:
-        return X.map_blocks(on_chunks.array, drop_axis=1, dtype=meta.dtype, meta=meta)
-    chunks = (X.chunks[0], (meta.shape[1],))
-    return X.map_blocks(on_chunks.array, chunks=chunks, dtype=meta.dtype, meta=meta)
+    return initial.score(rows)

@@ -1,12 +1,22 @@
-"""Arrays of other libraries than NumPy, on a device or not, on their way into an estimator."""
+"""Rows as arrays of other libraries than NumPy, on a device or not: CuPy, JAX, PyTorch and the like."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
 
-import numpy as np
+from sklearn.utils.validation import validate_data
 
 from gbmap._core.arrays import asarray_like, in_wide, is_foreign, library_of, namespace, to_numpy, wide
+from gbmap._core.objective import Objective
+from gbmap._fit.initial import InitialModel
+from gbmap._fit.samples import sample_sizes
+from gbmap._fit.sources.arrays import in_memory, settled
+from gbmap._fit.sources.memory import MemorySource, read_weight, scaled_weight
+from gbmap._fit.sources.source import Reader, Source
+from gbmap._rows.device import lent, map_device
+from gbmap._rows.standard import DeviceTable
 from gbmap._utils.scikit_learn import check_y
 from gbmap._utils.typing import Array
 
@@ -14,54 +24,101 @@ from gbmap._utils.typing import Array
 _FEW_ROWS = 10_000
 
 
-def in_memory(array: Any) -> Any:
-    """Return an array of another library as one of NumPy's, and anything else as it is."""
-    return to_numpy(array) if is_foreign(array) else array
+@dataclass(frozen=True)
+class DeviceSource(MemorySource):
+    """Rows of another library; see `Source`. X, targets and y, if they are numbers, stay where they are."""
 
+    @staticmethod
+    def holds(X: Any) -> bool:
+        """Return whether X is an array of another library than NumPy."""
+        return is_foreign(X)
 
-def to_memory_if_small(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the data of a fit where it is best fitted: few rows in memory, y where X is."""
-    X, y = _settled(X), _settled(y)
-    if is_foreign(X) and len(X.shape) == 2 and X.shape[0] <= _FEW_ROWS:
-        X = to_numpy(X)
-    return X, y if is_foreign(X) else in_memory(y)
+    @classmethod
+    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:  # type: ignore[override]
+        """Return the rows to fit: few of them in memory."""
+        X = settled(X)
+        if len(X.shape) == 2 and X.shape[0] <= _FEW_ROWS:
+            return MemorySource.read(reader, to_numpy(X), y, sample_weight)
+        finite = not reader.skips_finite_check or sample_weight is not None
+        X = cls._inputs(reader.estimator, X, reset=reader.fitting, finite=finite)
+        y = _validated_targets(settled(y), X, reader.targets.rules)
+        learned, targets = reader.targets_of(y)
+        weight = learned.weight_of_rows(y, read_weight(sample_weight, X.shape[0]))
+        return cls(X, y, weight, learned, X, _beside(targets, X, wide(X)))
 
+    def read_validation(self, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Return rows for validation, brought to where these are."""
+        X = self._inputs(reader.estimator, _beside(settled(X), self.X))
+        y = _validated_targets(settled(y), X, reader.targets.rules)
+        targets = _beside(reader.targets.read(y, "y_val"), X, wide(X))
+        return type(self)(X, y, read_weight(sample_weight, X.shape[0]), reader.targets, X, targets)
 
-def moved_to(X: Any, X_val: Any, y_val: Any) -> tuple[Any, Any]:
-    """Return rows for validation where those of the fit are."""
-    X_val, y_val = _settled(X_val), _settled(y_val)
-    if not is_foreign(X):
-        return in_memory(X_val), in_memory(y_val)
-    return X_val if _is_beside(X_val, X) else asarray_like(to_numpy(X_val), X), y_val
+    @classmethod
+    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
+        """Return rows without targets, as they are."""
+        return cls._inputs(estimator, X, reset=reset)
 
+    @staticmethod
+    def _inputs(estimator: Any, X: Any, *, reset: bool = False, finite: bool = True) -> Any:
+        X = _validated(settled(X), finite=finite)
+        validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)
+        return X
 
-def _settled(array: Any) -> Any:
-    """Return what a fit can take of an array: without PyTorch's gradients, and of a type that all know."""
-    if not is_foreign(array):
-        return array
-    _refuse_sparse(array)
-    xp = namespace(array)
-    array = array.detach() if hasattr(array, "detach") else array
-    usual = array.dtype in (xp.float32, xp.float64) or not xp.isdtype(array.dtype, "real floating")
-    return array if usual else in_wide(array)
+    @classmethod
+    def map(
+        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+    ) -> Any:
+        """Return ``function(X)``, computed where X is; in X's type if that is asked for."""
+        found = map_device(function, X)
+        return namespace(X).astype(found, dtype) if dtype == X.dtype else found
 
+    @property
+    def numbers_in_memory(self) -> int:
+        """None, for threads."""
+        return 0
 
-def _refuse_sparse(array: Any) -> None:
-    if getattr(array, "is_sparse", False) or getattr(array, "is_sparse_csr", False):
-        raise ValueError(
-            f"X and y must be dense in PyTorch, got the layout {array.layout}; pass X.to_dense(), or a SciPy "
-            "sparse matrix."
+    @property
+    def sample_sizes(self) -> tuple[int, ...]:
+        """How many rows learners are found on before they meet all of them; memory is ample."""
+        return sample_sizes(*self.shape, None)
+
+    def contents(self) -> list[Any]:
+        """Return arrays that tell these rows from others, in memory."""
+        return [in_memory(self.X), in_memory(self.y), self.weight]
+
+    def take(self, indices: Array) -> Self:
+        """Return some rows."""
+        X, y, targets = (take(each, indices) for each in (self.X, self.y, self.targets))
+        return type(self)(
+            X, X, y, targets, None if self.weight is None else self.weight[indices], self.reader
         )
 
+    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DeviceTable:  # type: ignore[override]
+        """Return the numbers of the rows with their f_0."""
+        X, targets = lent(self.X, self.targets, objective)
+        weight = scaled_weight(self.weight)
+        beside = None if weight is None else asarray_like(weight, X)
+        return DeviceTable(X, targets, initial.score(self.raw), beside)
 
-def _is_beside(array: Any, other: Any) -> bool:
-    return library_of(array) == library_of(other) and array.device == other.device
+
+def take(array: Any, indices: Array) -> Any:
+    """Return some rows of an array of any library."""
+    if not is_foreign(array):
+        return array[indices]
+    xp = namespace(array)
+    return xp.take(array, xp.asarray(indices, device=array.device), axis=0)
 
 
-def validated(X: Any, *, finite: bool) -> Any:
+def _beside(array: Any, X: Any, dtype: Any = None) -> Any:
+    """Return an array where X is."""
+    if library_of(array) == library_of(X) and array.device == X.device:
+        return array
+    return asarray_like(to_numpy(array), X, dtype)
+
+
+def _validated(X: Any, *, finite: bool) -> Any:
     """Return X as a matrix of float32 or float64, and refuse what is not finite if that is asked for."""
     xp = namespace(X)
-    _refuse_sparse(X)
     if len(X.shape) != 2 or 0 in X.shape:
         raise ValueError(f"X must be a matrix of rows and columns, got an array of shape {tuple(X.shape)}.")
     if xp.isdtype(X.dtype, "complex floating"):
@@ -72,7 +129,7 @@ def validated(X: Any, *, finite: bool) -> Any:
     return X
 
 
-def validated_targets(y: Any, X: Any, **rules: Any) -> Any:
+def _validated_targets(y: Any, X: Any, rules: dict[str, bool]) -> Any:
     """Return y with as many rows as X: where it is if of another library, else as NumPy's."""
     if not is_foreign(y):
         y = check_y(y, **rules)
@@ -88,25 +145,3 @@ def validated_targets(y: Any, X: Any, **rules: Any) -> Any:
 def _is_finite(array: Any) -> bool:
     xp = namespace(array)
     return xp.isdtype(array.dtype, ("bool", "integral")) or bool(xp.all(xp.isfinite(array)))
-
-
-def targets_beside(targets: Any, X: Any) -> Any:
-    """Return targets where X is, as arrays of its library."""
-    if not is_foreign(X) or _is_beside(targets, X):
-        return targets
-    return asarray_like(to_numpy(targets), X, wide(X))
-
-
-def take(array: Any, indices: Array) -> Any:
-    """Return some rows."""
-    if not is_foreign(array):
-        return array[indices]
-    xp = namespace(array)
-    return xp.take(array, xp.asarray(indices, device=array.device), axis=0)
-
-
-def plus(score: Any, further: Array | float) -> Any:
-    """Return a sum of scores where the first of them is."""
-    if is_foreign(score) and isinstance(further, np.ndarray):
-        further = asarray_like(further, score)
-    return score + further

@@ -5,7 +5,7 @@ Dask is imported by the functions that call it, so that everything else runs wit
 
 from gbmap._rows.dask.parts import one_fit
 from gbmap._rows.dask.reading import DaskChunks, is_collection
-from gbmap._rows.dask.rows import DaskRows, dask_rows, more_dask_rows
+from gbmap._rows.dask.rows import DaskRows
 from gbmap._rows.dask.table import DaskTable
 
-__all__ = ["DaskChunks", "DaskRows", "DaskTable", "dask_rows", "is_collection", "more_dask_rows", "one_fit"]
+__all__ = ["DaskChunks", "DaskRows", "DaskTable", "is_collection", "one_fit"]

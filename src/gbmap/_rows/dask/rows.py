@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from gbmap._core.units import Units
 from gbmap._rows.base import BaseRows, every
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.dask.parts import Place
-from gbmap._rows.dask.table import DaskTable
 from gbmap._rows.memory import MemoryRows, add_blocks, add_groups, fits_float32, largest
-from gbmap._rows.moments import Moments, standard_units
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array, IntArray
+
+if TYPE_CHECKING:
+    from gbmap._rows.dask.table import DaskTable
 
 
 class DaskRows(BaseRows):
@@ -122,30 +123,8 @@ class DaskRows(BaseRows):
         return X[some], None if weight is None else weight[some]
 
 
-def dask_rows(
-    table: DaskTable, team: ThreadTeam, *, standardize: bool, residual: bool, ridge: float | None
-) -> tuple[DaskRows, Moments, Array]:
-    """Do what `as_rows` does, where the rows are."""
-    table = table.weighted(table.weight)
-    moments = table.moments()
-    if table.dtype == np.float32 and not moments.fit_float32:
-        table = table.in_float64()
-    target_mean, target_deviation = np.zeros(table.n_outputs), np.ones(table.n_outputs)
-    if residual:
-        target_mean, target_deviation = table.target_moments()
-    center = moments.center(table.dtype)
-    units = standard_units(
-        moments, target_mean, target_deviation, center, standardize=standardize, ridge=ridge
-    )
-    return _standard_rows(table, units, team, residual), moments, target_deviation
-
-
-def more_dask_rows(table: DaskTable, units: Units, team: ThreadTeam, *, residual: bool) -> DaskRows:
-    """Return further rows in the units of others."""
-    return _standard_rows(table.weighted(table.weight), units, team, residual)
-
-
-def _standard_rows(table: DaskTable, units: Units, team: ThreadTeam, residual: bool) -> DaskRows:
+def standard_rows(table: DaskTable, units: Units, team: ThreadTeam, *, residual: bool) -> DaskRows:
+    """Return rows in given units."""
     columns = [table.targets, table.score]
     if table.dtype == np.float32:
         sizes = np.array(table.ask(_sizes, columns, units, residual))

@@ -9,9 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from gbmap._core.units import Units
 from gbmap._rows.blocks import Blocks, DenseBlocks
 from gbmap._rows.dask.parts import Column, Layout, Place, collect, keep, keep_rows, plan
 from gbmap._rows.dask.reading import cut
+from gbmap._rows.dask.rows import DaskRows, standard_rows
 from gbmap._rows.moments import (
     Each,
     Moments,
@@ -100,13 +102,15 @@ class DaskTable:
         weight = self.keep(_as_type, [self.weight], dtype)
         return replace(self, weight=weight, n_eligible=self.ask(_count, [weight]))
 
-    def scored(self, f_0: Callable[[Array], Array] | None) -> Self:
+    def scored(self, f_0: Callable[[Array], Array | float] | None) -> Self:
         """Return the same rows with their f_0."""
         return self if f_0 is None else replace(self, score=self.keep(_applied, [self.X], f_0))
 
     def in_float64(self) -> Self:
         """Return the same rows with X in float64, in the parts and blocks that rows of that type have."""
         dtype = np.dtype(np.float64)
+        if self.dtype == dtype:
+            return self
         layout = Layout.of(self.layout.lengths, self.shape[1], dtype, recut=self.layout.recut)
         columns = {"targets": self.targets, "score": self.score, "weight": self.weight}
         cut_anew = {
@@ -117,7 +121,7 @@ class DaskTable:
         table = replace(self, layout=layout, dtype=dtype, X=keep_rows(X, 2 * self.nbytes), **cut_anew)  # type: ignore[arg-type]
         return table.weighted(table.weight)
 
-    def moments(self) -> Moments:
+    def moments(self, team: ThreadTeam) -> Moments:
         """Return the moments of X's columns; see `DenseBlocks.moments`."""
         weight_sum, n = self.weight_sum(self.weight), sum(self.n_eligible)
         chosen = self.choose(np.arange(0, n, reference_positions(n).step))
@@ -133,6 +137,14 @@ class DaskTable:
         """Return mean and deviation of the targets less f_0."""
         residual = self.keep(_residual, [self.targets, self.score])
         return target_moments(self.each(residual, self.weight), self.weight_sum(self.weight))
+
+    def center(self, moments: Moments) -> Array:
+        """Return what to subtract from X before it is multiplied."""
+        return moments.center(self.dtype)
+
+    def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> DaskRows:
+        """Return rows in given units."""
+        return standard_rows(self, units, team, residual=residual)
 
     def choose(self, positions: Array) -> list[Any]:
         """Return a column of row numbers, given sorted positions among the rows that have a weight."""

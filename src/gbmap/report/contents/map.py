@@ -162,7 +162,7 @@ def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
     model: Any = material.fitted.model
     truth = material.stack(lambda rows: _codes(model.classes_, rows))
     score = material.stack(lambda rows: material.fitted.full_score(rows.X))
-    decided = np.searchsorted(model.classes_, model._decide(score))
+    decided = np.searchsorted(model.classes_, material.fitted.predictor.labels.decided(score))
     return {
         "target": [None if code < 0 else code for code in truth.tolist()],
         "prediction": decided.tolist(),
@@ -175,14 +175,14 @@ def _codes(classes: Array, rows: Rows) -> Array:
 
 
 def _class_errors(material: Material, score: Array, truth: Array) -> dict[str, Any]:
-    model: Any = material.fitted.model
+    predictor = material.fitted.predictor
     missing = np.where(truth < 0, np.nan, 0.0)
-    if model._make_loss().log_odds_per_score is None:
+    if not predictor.gives_probabilities:
         sides = truth == 1 if score.shape[1] == 1 else truth[:, None] == np.arange(score.shape[1])
         targets = np.where(sides, 1.0, -1.0).reshape(score.shape)
-        loss = material.fitted.row_losses(targets, score).mean(axis=1)
+        loss = predictor.row_losses(targets, score).mean(axis=1)
         return {"error": rounded(loss + missing), "error_name": "loss", "probability": None}
-    p = model._probabilities(score)
+    p = predictor.probabilities(score)
     shown = [k + (score.shape[1] == 1) for k in material.outputs]
     return {
         "error": rounded(1 - p[np.arange(len(p)), truth] + missing, spread=1.0),

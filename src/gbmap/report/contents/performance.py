@@ -107,7 +107,7 @@ def _number_scores(material: Material, score: Array) -> Scores:
     y = np.asarray(rows.y, dtype=np.float64)
     error = y - score[:, 0]
     spread = np.square(y - y.mean()).mean()
-    loss = fitted.row_losses(fitted.read_targets(y, len(y)), score).mean()
+    loss = fitted.predictor.row_losses(fitted.predictor.read_targets(y, len(y)), score).mean()
     return {
         "r2": significant(1 - np.square(error).mean() / spread) if spread > 0 else None,
         "rmse": significant(np.sqrt(np.square(error).mean())),
@@ -117,10 +117,12 @@ def _number_scores(material: Material, score: Array) -> Scores:
 
 
 def _class_scores(material: Material, score: Array) -> Scores:
-    model: Any = material.fitted.model
-    p = model._probabilities(score) if model._make_loss().log_odds_per_score is not None else None
+    predictor = material.fitted.predictor
+    p = predictor.probabilities(score) if predictor.gives_probabilities else None
     rank = score[:, 0] if score.shape[1] == 1 else None
-    return _scores_of_classes(model.classes_, material.held_out.y, model._decide(score), p, rank)
+    return _scores_of_classes(
+        predictor.labels.labels, material.held_out.y, predictor.labels.decided(score), p, rank
+    )
 
 
 def _scores_of_classes(classes: Array, y: Any, decided: Array, p: Array | None, rank: Array | None) -> Scores:

@@ -108,7 +108,7 @@ def _held_out_losses(material: Material, table: RegionTable, k: int) -> tuple[Ar
     """Return the mean loss of held-out rows in each region, and how many there are."""
     rows, fitted = material.held_out, material.fitted
     labels = table.assign(rows.X)
-    losses = fitted.row_losses(fitted.read_targets(rows.y, len(rows)), fitted.full_score(rows.X))[:, k]
+    losses = fitted.predictor.losses_of(rows.y, fitted.full_score(rows.X))[:, k]
     known, n_regions = labels >= 0, len(table.n_rows)
     counts = np.bincount(labels[known], minlength=n_regions)
     sums = np.bincount(labels[known], losses[known], n_regions)

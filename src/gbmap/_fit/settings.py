@@ -1,0 +1,48 @@
+"""What decides a fit beside the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gbmap._core.losses import Loss
+from gbmap._core.refinement import is_automatic
+from gbmap._utils.typing import Array
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The parameters of an estimator as its fit takes them; see `GBMAPRegressor`.
+
+    Attributes
+    ----------
+    loss : Loss
+    monotone : array of shape (n_features,) or None
+        -1, 0 or 1 for each column.
+    seed : int
+        What all random numbers come from.
+    """
+
+    loss: Loss
+    activation: str
+    beta: float
+    l2_regularization: float
+    standardize: bool
+    n_init: int
+    max_iter: int
+    tol: float
+    monotone: Array | None
+    refine: Any
+    refine_starts: int
+    validation_fraction: float
+    seed: int
+
+    @property
+    def split_seed(self) -> int:
+        """The seed as scikit-learn's splitters take it."""
+        return self.seed % 2**32
+
+    @property
+    def refines_by_unseen_rows(self) -> bool:
+        """Whether rows that learners have not seen say how far to refine."""
+        return is_automatic(self.refine)

@@ -1,0 +1,131 @@
+"""What a fit and a prediction ask of the rows that a user gives, whatever kind of data they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gbmap._core.objective import Objective
+from gbmap._fit.initial import InitialModel
+from gbmap._fit.targets import TargetReader
+from gbmap._rows.standard import Table
+from gbmap._utils.typing import Array
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads rows as one estimator does.
+
+    Attributes
+    ----------
+    estimator : BaseEstimator
+        On which scikit-learn's checks set the number and the names of the columns, or against which they
+        hold them.
+    targets : TargetReader
+    fitting : bool
+        Whether columns and y are learned; else they must be those of an earlier fit.
+    skips_finite_check : bool
+        Whether the moments of X will tell whether it is finite, since every row counts there.
+    has_validation_rows : bool
+        Whether rows for validation come with those to fit.
+    """
+
+    estimator: Any
+    targets: TargetReader
+    fitting: bool
+    skips_finite_check: bool = False
+    has_validation_rows: bool = False
+
+    def targets_of(self, y: Any, name: str = "y") -> tuple[TargetReader, Array]:
+        """Return what knows the kind of y, and y as the engine sees it."""
+        return self.targets.learn(y, name) if self.fitting else (self.targets, self.targets.read(y, name))
+
+
+@dataclass(frozen=True)
+class Source(ABC):
+    """Rows of one kind of data, read and validated: a new kind is a class like this, listed in `KINDS`.
+
+    Attributes
+    ----------
+    raw : object
+        The rows as f_0 and callbacks get them: a frame if one was given.
+    y : array
+        What was given, validated.
+    weight : array of shape (n,) or None
+        What rows count; classes weighed in.
+    reader : TargetReader
+        What knows the kind of y that these rows have.
+    """
+
+    raw: Any
+    y: Any
+    weight: Array | None
+    reader: TargetReader
+
+    @staticmethod
+    @abstractmethod
+    def holds(X: Any) -> bool:
+        """Return whether X is data of this kind."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Return the rows to fit, where they are best fitted."""
+
+    @classmethod
+    def read_beside(cls, source: Source, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Return rows for validation where those of the fit are."""
+        return source.read_validation(reader, X, y, sample_weight)
+
+    @abstractmethod
+    def read_validation(self, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
+        """Return rows for validation that come in memory or as arrays, where these are."""
+
+    @classmethod
+    @abstractmethod
+    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
+        """Return rows without targets, validated."""
+
+    @classmethod
+    @abstractmethod
+    def map(
+        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+    ) -> Array:
+        """Return ``function(X)`` of validated rows, of shape (n, n_columns), where they are."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """K, the number of targets that the engine sees."""
+
+    @property
+    def numbers_in_memory(self) -> int:
+        """How many numbers threads will work on."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    @abstractmethod
+    def sample_sizes(self) -> tuple[int, ...]:
+        """How many rows learners are found on before they meet all of them, from small to large."""
+
+    @abstractmethod
+    def contents(self) -> list[Any]:
+        """Return arrays that tell these rows from others."""
+
+    @abstractmethod
+    def take(self, indices: Array) -> Source:
+        """Return some rows."""
+
+    @abstractmethod
+    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> Table:
+        """Return the numbers of the rows with their f_0; up to so many rows, equal ones as one."""
+
+    def release(self) -> None:  # noqa: B027, rows in memory are the user's
+        """Let go of what the fit has taken over."""
