@@ -81,7 +81,7 @@ class Softplus:
         np.add(slope, 1, out=value)
         np.divide(slope, value, out=slope)
         log(value, out=value)
-        if np.maximum.reduce(t) > cap:
+        if np.maximum.reduce(t, initial=0) > cap:
             np.copyto(value, t, where=t > cap)
 
 

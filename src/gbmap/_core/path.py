@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gbmap._core.activation import Softplus
 from gbmap._utils.typing import Array
 
 _MAX_ROUNDS = 60  # halvings: beyond them a piece has no width in float64
-_CAP = 700.0  # beyond it exp would overflow; there s is 0 or the identity to the last bit
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Points:
     @classmethod
     def of(cls, t: Array, c: Array) -> Points:
         """Return the points of some activations."""
-        slope, value = _softplus(t.copy())
+        slope, value = _softplus(t)
         return cls(t, slope, value @ c)
 
 
@@ -67,33 +67,66 @@ def variation(
     n, t = len(i), np.take(starts.t, i, axis=0)
     d = np.take(ends.t, j, axis=0) - t
     weights = np.column_stack([np.maximum(c, 0), np.minimum(c, 0)])
-    first = _with_value((np.take(starts.slope, i, axis=0) * d) @ weights, starts.h[i])
-    last = _with_value((np.take(ends.slope, j, axis=0) * d) @ weights, ends.h[j])
+    pieces = _Pieces(
+        segment=np.arange(n),
+        begin=np.zeros(n),
+        width=1.0,
+        first=_with_value((np.take(starts.slope, i, axis=0) * d) @ weights, starts.h[i]),
+        last=_with_value((np.take(ends.slope, j, axis=0) * d) @ weights, ends.h[j]),
+    )
     value, bound = np.zeros(n), np.zeros(n)
-    owner, begin, width = np.arange(n), np.zeros(n), 1.0
     for _ in range(_MAX_ROUNDS):
-        gap = np.minimum(last[0] + first[1], -(first[0] + last[1])).clip(min=0) * (2 * width)
-        left = allowance - bound
-        n_open = np.bincount(owner, gap > 0, n)
+        gap, left = pieces.gap(), allowance - bound
+        n_open = np.bincount(pieces.segment, gap > 0, n)
         # A segment ends when its gaps fit what is left of its bound; a piece, when it takes a small share.
-        is_small = gap * (4 * n_open)[owner] <= left[owner]
-        closed = is_small | (np.bincount(owner, gap, n) <= left)[owner]
-        value += np.bincount(owner[closed], np.abs(last[2] - first[2])[closed], n)
-        bound += np.bincount(owner[closed], gap[closed], n)
+        is_small = gap * (4 * n_open)[pieces.segment] <= left[pieces.segment]
+        closed = is_small | (np.bincount(pieces.segment, gap, n) <= left)[pieces.segment]
+        value += np.bincount(pieces.segment[closed], pieces.difference()[closed], n)
+        bound += np.bincount(pieces.segment[closed], gap[closed], n)
         if closed.all():
             break
-        still = np.flatnonzero(~closed)
-        owner, begin, first, last = (np.take(each, still, axis=-1) for each in (owner, begin, first, last))
-        width /= 2
-        along = np.take(d, owner, axis=0)
+        pieces = pieces.halved(np.flatnonzero(~closed), t, d, c, weights)
+    return value, bound
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Pieces [u, u + width] of segments, with P', N' and h at both ends, of shape (3, n_pieces)."""
+
+    segment: Array
+    begin: Array
+    width: float
+    first: Array
+    last: Array
+
+    def difference(self) -> Array:
+        """Return how far h is apart at the ends: what the variation is at least."""
+        difference: Array = np.abs(self.last[2] - self.first[2])
+        return difference
+
+    def gap(self) -> Array:
+        """Return how much more than that it may be."""
+        least = np.minimum(self.last[0] + self.first[1], -(self.first[0] + self.last[1]))
+        gap: Array = least.clip(min=0) * (2 * self.width)
+        return gap
+
+    def halved(self, kept: Array, t: Array, d: Array, c: Array, weights: Array) -> _Pieces:
+        """Return the halves of some of them, given where the segments start, where they lead, and c."""
+        segment, begin = self.segment[kept], self.begin[kept]
+        first, last = np.take(self.first, kept, axis=1), np.take(self.last, kept, axis=1)
+        width, along = self.width / 2, np.take(d, segment, axis=0)
         at = along * (begin + width)[:, None]
-        at += np.take(t, owner, axis=0)
+        at += np.take(t, segment, axis=0)
         slope, height = _softplus(at)
         slope *= along
         middle = _with_value(slope @ weights, height @ c)
-        owner, begin = np.concatenate([owner, owner]), np.concatenate([begin, begin + width])
-        first, last = np.hstack([first, middle]), np.hstack([middle, last])
-    return value, bound
+        return _Pieces(
+            segment=np.concatenate([segment, segment]),
+            begin=np.concatenate([begin, begin + width]),
+            width=width,
+            first=np.hstack([first, middle]),
+            last=np.hstack([middle, last]),
+        )
 
 
 def _with_value(slopes: Array, h: Array) -> Array:
@@ -102,13 +135,7 @@ def _with_value(slopes: Array, h: Array) -> Array:
 
 
 def _softplus(t: Array) -> tuple[Array, Array]:
-    """Return s'(t) and s(t); t is overwritten."""
-    np.clip(t, -_CAP, None, out=t)
-    high = t > _CAP
-    e = np.exp(np.minimum(t, _CAP))
-    total = e + 1
-    e /= total
-    value = np.log(total, out=total)
-    if high.any():
-        np.copyto(value, t, where=high)
-    return e, value
+    """Return s'(t) and s(t)."""
+    value, slope = np.empty(t.shape), np.empty(t.shape)
+    Softplus(1.0).apply(t.reshape(-1), value.reshape(-1), slope.reshape(-1))
+    return slope, value

@@ -1,87 +1,226 @@
-"""What the engine asks of data, wherever it lives. `gbmap._rows` answers."""
+"""What the engine asks of data, wherever it lives: each kind of data is a subclass, in `gbmap._rows`."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
+from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 
-class Rows(Protocol):
-    """n rows (x, y, weight) with K targets and their current scores F.
+class SampledRows(NamedTuple):
+    """Rows taken from others, and which of the others they are, told where those live."""
 
-    Rows take and give standard units; how they hold X is their own business. All they are asked
-    for are sums over rows, so they may lie in blocks, in a file, on a device or on a cluster.
+    chosen: Any
+    rows: Sample
+
+
+class Rows(ABC):
+    """n rows (x, y, weight) with K targets and their current scores F, in standard units but for X.
+
+    How X is held is left to the subclass. All it is asked for are sums over rows, and some of the rows, so
+    that they may lie in blocks, in a file, on a device or on a cluster.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_outputs : int
+    eps : float
+        The relative rounding error of one row's numbers.
+    weight_sum : float
+    samples : list of SampledRows
+        They follow: whenever a score changes here, theirs does too (`_update_samples`).
     """
 
-    units: Units
+    n_rows: int
+    n_columns: int
+    n_outputs: int
+    eps: float
+    weight_sum: float
 
-    @property
-    def n_rows(self) -> int:
-        """n."""
-
-    @property
-    def n_outputs(self) -> int:
-        """K."""
-
-    @property
-    def eps(self) -> float:
-        """The relative rounding error of one row's numbers."""
+    def __init__(self, y: Any, F: Any, weight: Any, units: Units):
+        self.y, self.F, self.weight, self.units = y, F, weight, units
+        self.samples: list[SampledRows] = []
 
     def value_and_gradient(
         self, objective: Objective, output: int, thetas: Array, signs: Array
     ) -> tuple[Array, Array]:
-        """Evaluate C candidates of shape (C, p + 2) in one pass: values (C,), gradients (C, p + 2)."""
+        """Evaluate C candidates (a, w, c) in one pass over X: values (C,), gradients (C, p + 2)."""
+        total = self._sums(objective, output, thetas, signs)
+        total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
+        return objective.finish(total, self.weight_sum, thetas)
+
+    @abstractmethod
+    def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
+        """Return `Objective.block_sums` of all rows for each candidate, with derivatives in X's units."""
 
     def joint_value_and_gradient(
         self, objective: Objective, output: int, vector: Array, signs: Array
     ) -> tuple[float, Array]:
-        """Evaluate m learners together, at (a, (w_1, c_1), ..., (w_m, c_m)), in one pass."""
+        """Evaluate m learners together, at (a, (w_1, c_1), ..., (w_m, c_m)), in one pass over X."""
+        total = self._joint_sums(objective, output, vector, signs)
+        along = total[2:].reshape(len(signs), -1)
+        along[:, :-1] = self.units.fold_gradient(along[:, :-1], along[:, -1])
+        return objective.finish_joint(total, self.weight_sum, vector, len(signs))
+
+    @abstractmethod
+    def _joint_sums(self, objective: Objective, output: int, vector: Array, signs: Array) -> Array:
+        """Return `Objective.joint_sums` of all rows, with derivatives in X's units."""
+
+    def _folded(self, vector: Array) -> tuple[Array, Array]:
+        """Return v (m, p) and d (m,) of m learners (w, c), in X's units."""
+        thetas = vector[1:].reshape(-1, self.n_columns + 1)
+        return self.units.fold(thetas[:, :-1], thetas[:, -1])
 
     def mean_loss(self, loss: Loss, output: int, shift: float = 0.0) -> float:
         """Return the mean loss of the current score of one output, plus a constant."""
+        return self._loss_sum(loss, output, shift) / self.weight_sum
+
+    @abstractmethod
+    def _loss_sum(self, loss: Loss, output: int, shift: float) -> float:
+        """Return the weighted sum of the same."""
 
     def row_losses(self, loss: Loss, output: int) -> RowLosses:
-        """Return the loss of every row at its current score."""
+        """Return the loss of every row at its current score, in memory."""
+        return self._losses_at(loss, output, self.F[output])
 
+    @abstractmethod
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        """Return the same with m learners, at (a, (w_1, c_1), ..., (w_m, c_m)), added to the score."""
+        """Return the same with m learners added to the score."""
+
+    def _losses_at(self, loss: Loss, output: int, score: Any) -> RowLosses:
+        weight = np.ones(self.n_rows) if self.weight is None else to_numpy(self.weight).astype(np.float64)
+        values = to_numpy(loss.value(self.y[output], score)).astype(np.float64)
+        return RowLosses(values, weight, to_numpy(self.y[output]))
 
     def add_last_learner(self, ensemble: Ensemble) -> None:
-        """Add the last learner of an ensemble, as stored, to the score of its output."""
+        """Add the last learner of an ensemble, as stored, to the score of its output.
+
+        Through the stored learner and the code of `transform`, so that a model that goes on from a
+        stored ensemble meets the very same numbers.
+        """
+        output = int(ensemble.outputs[-1])
+        self.add(ensemble[-1:], is_first=not (ensemble.outputs[:-1] == output).any())
+        self._update_samples(output)
+
+    @abstractmethod
+    def add(self, learner: Ensemble, *, is_first: bool) -> None:
+        """Add a learner to the score of its output, given whether it is the first one there."""
+
+    def _standard(self, phi: Any, output: int, is_first: bool) -> Any:
+        """Return a coordinate of the embedding in standard units."""
+        shift, scale = self.units.target_mean[output] * is_first, self.units.target_scale[output]
+        return (phi - float(shift)) / float(scale)
 
     def remember(self, output: int) -> Any:
         """Return the score of one output, for `restore`."""
+        return self.F[output]
 
     def restore(self, output: int, score: Any) -> None:
         """Bring the score of one output back to what it was."""
+        self.F[output] = score
+        self._update_samples(output)
+
+    def _update_samples(self, output: int) -> None:
+        """Give the samples the scores that their rows have here."""
+        scores = self._scores_at([sample.chosen for sample in self.samples], output)
+        for sample, score in zip(self.samples, scores):
+            sample.rows.restore(output, score)
+
+    @abstractmethod
+    def _scores_at(self, chosen: list[Any], output: int) -> Any:
+        """Return the scores of the rows of each sample."""
 
     def sample(self, size: int, rng: np.random.Generator) -> Sample:
-        """Return `size` random rows in memory, or all of them, whose scores follow these rows'."""
+        """Return `size` random rows, or all if there are no more, whose scores follow these rows'."""
+        sample = self._draw(size, rng)
+        self.samples.append(sample)
+        return sample.rows
+
+    def _draw(self, size: int, rng: np.random.Generator) -> SampledRows:
+        """Return random rows of those that have a weight."""
+        positions = self._positions(size, rng)
+        chosen = self._choose(positions)
+        rows = self._rows_at(chosen)
+        rows.complete = len(positions) == self._n_eligible
+        return SampledRows(chosen, rows)
+
+    def _positions(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Return `size` random positions among the rows that have a weight in order, or all of them."""
+        n_eligible = self._n_eligible
+        if n_eligible <= size:
+            return np.arange(n_eligible)
+        return np.sort(rng.choice(n_eligible, size, replace=False, shuffle=False))
+
+    @property
+    @abstractmethod
+    def _n_eligible(self) -> int:
+        """The number of rows that have a weight."""
+
+    @abstractmethod
+    def _choose(self, positions: IntArray) -> Any:
+        """Return which rows are at some positions among those that have a weight."""
+
+    @abstractmethod
+    def _rows_at(self, chosen: Any) -> Sample:
+        """Return some of the rows, as a sample."""
+
+    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
+        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
+        X, weight = self._rows_to_attribute(n_rows)
+        weight = np.ones(X.shape[0]) if weight is None else weight.astype(np.float64)
+        total = np.zeros((self.n_columns, ensemble.n_outputs))
+        chunk = max(1, (1 << 20) // self.n_columns)
+        for i in range(0, X.shape[0], chunk):
+            rows = X[i : i + chunk]
+            rows = np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
+            added = ensemble.integrated_gradient(rows, mean[None])
+            total += np.tensordot(weight[i : i + chunk], np.abs(added), 1)
+        size: Array = total / weight.sum()
+        return size
+
+    @abstractmethod
+    def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:
+        """Return X and the weights of at most so many rows of the first sample, in memory."""
 
 
-class Sample(Rows, Protocol):
-    """Rows in memory, few enough for work beyond sums."""
+class Sample(Rows):
+    """Rows few enough for work beyond sums.
 
-    complete: bool  # whether these are all the rows
+    Attributes
+    ----------
+    complete : bool
+        Whether these are all the rows that have a weight.
+    """
 
+    complete = True
+
+    @abstractmethod
+    def in_memory(self) -> Sample:
+        """Return these rows, or a copy of them, in memory."""
+
+    @abstractmethod
     def shares_passes(self, objective: Objective) -> bool:
         """Return whether a pass with several candidates takes less time than a pass for each."""
 
+    @abstractmethod
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
 
+    @abstractmethod
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array
     ) -> Array | None:
         """Return the Gauss-Newton matrix of m learners together, or None if it would be too large."""
 
+    @abstractmethod
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows."""
 
@@ -93,3 +232,8 @@ class RowActivations(NamedTuple):
     y: Array
     F: Array
     weight: Array
+
+
+def every(n_rows: int, most: int) -> slice:
+    """Return a slice of evenly spaced rows, at most so many."""
+    return slice(None, None, -(-n_rows // most))

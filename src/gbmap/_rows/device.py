@@ -16,11 +16,10 @@ from gbmap._core.arrays import asarray_like, library_of, namespace, product, to_
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
-from gbmap._core.rows import RowActivations
+from gbmap._core.rows import RowActivations, Sample, every
 from gbmap._core.units import Units
-from gbmap._rows.base import FULL_MATRIX_COLUMNS, BaseRows, every
 from gbmap._rows.blocks import DenseBlocks
-from gbmap._rows.memory import MemoryRows
+from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows
 from gbmap._rows.moments import (
     Moments,
     careful_moments,
@@ -60,7 +59,7 @@ def _fused_pass(objective: Objective, X: Any) -> Any:
     return fused if fused is not None and fused.covers(objective, X) else None
 
 
-class DeviceRows(BaseRows):
+class DeviceRows(Sample):
     """Rows on a device, in X's library.
 
     Parameters
@@ -74,8 +73,8 @@ class DeviceRows(BaseRows):
     """
 
     def __init__(self, X: Any, y: list[Any], F: list[Any], weight: Any, units: Units, team: ThreadTeam):
-        super().__init__(y, F, weight, units, team)
-        self.X, self._library, self._xp = X, library_of(X), namespace(X)
+        super().__init__(y, F, weight, units)
+        self.X, self.team, self._library, self._xp = X, team, library_of(X), namespace(X)
         (self.n_rows, self.n_columns), self.n_outputs = map(int, X.shape), len(F)
         self.eps = float(self._xp.finfo(X.dtype).eps)
         self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
@@ -160,13 +159,12 @@ class DeviceRows(BaseRows):
     def _scores_at(self, chosen: list[Any], output: int) -> list[Any]:
         return [self._take(self.F[output], indices) for indices in chosen]
 
-    def sample(self, size: int, rng: np.random.Generator) -> MemoryRows | DeviceRows:
+    def sample(self, size: int, rng: np.random.Generator) -> Sample:
         """Return `size` random rows whose F follows this one's, or these rows if there are no more.
 
         A small sample lies in memory, where a pass over it takes less time than calls to a device.
         """
-        sample: MemoryRows | DeviceRows = self if self.n_rows <= size else super().sample(size, rng)
-        return sample
+        return self if self.n_rows <= size else super().sample(size, rng)
 
     @cached_property
     def _eligible(self) -> Any:
@@ -231,7 +229,7 @@ class DeviceRows(BaseRows):
 
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows, in memory."""
-        few: MemoryRows = self._draw(n_rows, np.random.default_rng(0)).rows.in_memory()
+        few = self._draw(n_rows, np.random.default_rng(0)).rows.in_memory()
         return few.activations(objective, output, vector, n_rows)
 
     def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:

@@ -12,9 +12,8 @@ from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
-from gbmap._core.rows import RowActivations
+from gbmap._core.rows import RowActivations, Sample, every
 from gbmap._core.units import Units
-from gbmap._rows.base import FULL_MATRIX_COLUMNS, BaseRows, every
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array, IntArray
@@ -22,6 +21,8 @@ from gbmap._utils.typing import Array, IntArray
 # Rows embedded at a time. Processes with a low MALLOC_TRIM_THRESHOLD_, as Dask's workers are, give the
 # temporaries of more back to the system at each step, and ask for them again, which takes five times as long.
 _EMBEDDED_ROWS = 1 << 13
+# Above this width the full matrix takes longer to build than the passes that it saves.
+FULL_MATRIX_COLUMNS = 1000
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
 # block would hold m times as many numbers as X has columns.
 _GROUPS = 32
@@ -31,7 +32,7 @@ _JOINT_NUMBERS = 1 << 17
 _LARGE_TO_SQUARE = 1e15
 
 
-class MemoryRows(BaseRows):
+class MemoryRows(Sample):
     """Rows in memory, in blocks.
 
     Parameters
@@ -56,8 +57,8 @@ class MemoryRows(BaseRows):
         units: Units,
         team: ThreadTeam,
     ):
-        super().__init__(y, F, weight, units, team)
-        self.blocks, self.center = blocks, blocks.center(units)
+        super().__init__(y, F, weight, units)
+        self.blocks, self.center, self.team = blocks, blocks.center(units), team
         self.n_rows, self.n_columns, self.n_outputs = blocks.n_rows, blocks.n_columns, len(y)
         self.eps = float(np.finfo(blocks.dtype).eps)
         self._workspaces: list[_Workspace] = []

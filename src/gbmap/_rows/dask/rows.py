@@ -12,8 +12,8 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
+from gbmap._core.rows import Rows, every
 from gbmap._core.units import Units
-from gbmap._rows.base import BaseRows, every
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.dask.parts import Place
 from gbmap._rows.memory import MemoryRows, add_blocks, add_groups, fits_float32, largest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gbmap._rows.dask.table import DaskTable
 
 
-class DaskRows(BaseRows):
+class DaskRows(Rows):
     """Rows in parts, each with its worker.
 
     F is never changed in place: each learner makes a new one, which Dask can compute anew from the last.
@@ -49,7 +49,8 @@ class DaskRows(BaseRows):
         units: Units,
         team: ThreadTeam,
     ):
-        super().__init__(y, F, weight, units, team)
+        super().__init__(y, F, weight, units)
+        self.team = team
         self.table, (self.n_rows, self.n_columns), self.n_outputs = table, table.shape, table.n_outputs
         self.eps = float(np.finfo(table.dtype).eps)
         self.weight_sum = table.weight_sum(weight)
