@@ -18,6 +18,8 @@ pd = pytest.importorskip("pandas")
 
 from gbmap.cli import main  # noqa: E402
 
+CHOSEN = ["--beta", "5", "--l2", "0.001"]  # so that a fit has nothing to search for
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -180,7 +182,33 @@ def folder(tmp_path_factory):
     far["size"] = far["size"] + 120
     far.to_csv(folder / "far.csv", index=False)
     for model, target, other in (("price", "price", "class"), ("class", "class", "price")):
-        options = ["--drop", other, "--components", "6", "--quiet", "--json"]
+        options = ["--drop", other, "--components", "6", *CHOSEN, "--quiet", "--json"]
         given = ["fit", folder / "houses.csv", "-t", target, "-o", folder / f"{model}.gbmap", *options]
         quietly(*given)
     return folder
+
+
+@pytest.fixture(scope="session")
+def blind(folder):
+    """A model of prices that knows neither cities nor ages."""
+    options = ["--drop", "class", "--drop", "city", "--drop", "age", "-m", 6, *CHOSEN, "-q"]
+    quietly("fit", folder / "houses.csv", "-t", "price", "-o", folder / "blind.gbmap", *options)
+    return folder / "blind.gbmap"
+
+
+@pytest.fixture(scope="session")
+def rare(folder):
+    """A table with rare categories, and a model of it."""
+    rows = pd.read_csv(folder / "houses.csv", dtype=str)
+    rng = np.random.default_rng(0)
+    rows["street"] = rng.choice([f"street {i}" for i in range(40)], len(rows), p=[0.3, 0.3, *[0.4 / 38] * 38])
+    rows.loc[::9, "street"] = None
+    rows["price"] = (
+        rows["price"].astype(float)
+        + 30 * (rows["street"] == "street 0")
+        - 20 * (rows["street"] == "street 7")
+    )
+    rows.to_csv(folder / "rare.csv", index=False)
+    options = ["--drop", "class", "-m", 4, *CHOSEN, "-q"]
+    quietly("fit", folder / "rare.csv", "-t", "price", "-o", folder / "rare.gbmap", *options)
+    return rows

@@ -138,7 +138,8 @@ def test_one_row_can_be_tested(run, folder, tmp_path):
 
 
 def test_a_model_without_reference_rows_says_so(run, folder):
-    run("fit", folder / "houses.csv", "-t", "price", "-o", folder / "bare.gbmap", "-m", 2, "--no-reference")
+    options = ["-m", 2, "--beta", 5, "--l2", 0.001, "--no-reference"]
+    run("fit", folder / "houses.csv", "-t", "price", "-o", folder / "bare.gbmap", *options)
     for command in ("drift", "predict"):
         ended = run(
             command,

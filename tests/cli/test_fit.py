@@ -9,6 +9,8 @@ import pytest
 
 import gbmap
 
+CHOSEN = ["--beta", 5, "--l2", 0.001]  # so that a fit has nothing to search for
+
 
 def fit(run, folder, *options, data="houses.csv", target="price", out="made.gbmap", **others):
     return run("fit", folder / data, "-t", target, "-o", folder / out, "--components", 3, *options, **others)
@@ -26,7 +28,7 @@ def test_a_fit_says_what_it_guessed_and_how_good_it_is(run, folder):
 
 
 def test_json_is_one_document_with_the_same_facts_and_the_rest_goes_elsewhere(run, folder):
-    ended = fit(run, folder, "--drop", "class", "--json")
+    ended = fit(run, folder, "--drop", "class", "--json", *CHOSEN)
     document = json.loads(ended.out)
     kinds = {column["name"]: column["kind"] for column in document["columns"]}
     assert kinds == {
@@ -38,7 +40,7 @@ def test_json_is_one_document_with_the_same_facts_and_the_rest_goes_elsewhere(ru
 
 
 def test_refine_refines_and_says_so(run, folder):
-    ended = fit(run, folder, "--drop", "class", "--refine", "--beta", 5, "--l2", 0.001)
+    ended = fit(run, folder, "--drop", "class", "--refine", *CHOSEN)
     assert "3 learners, refined together, beta 5, ridge 0.001." in ended.out
     assert gbmap.load(folder / "made.gbmap").pipeline_[-1].n_refinements_[0] > 0
 
@@ -67,24 +69,23 @@ def test_options_reach_the_model(run, folder):
 
 
 def test_a_column_can_be_taken_for_a_category_and_the_task_be_asked_for(run, folder):
-    document = json.loads(
-        fit(run, folder, "--task", "regression", "--category", "age", "--drop", "class", "--json").out
-    )
+    options = ["--task", "regression", "--category", "age", "--drop", "class", "--json", *CHOSEN]
+    document = json.loads(fit(run, folder, *options).out)
     kinds = {column["name"]: column["kind"] for column in document["columns"]}
     assert (kinds["age"], document["task_reason"]) == ("category", "asked for")
 
 
 def test_the_same_table_gives_the_same_file_also_from_standard_input(run, start, folder):
-    fit(run, folder, out="one.gbmap")
+    fit(run, folder, *CHOSEN, out="one.gbmap")
     with open(folder / "houses.csv") as table:
-        given = ["-t", "price", "-o", folder / "two.gbmap", "--components", 3, "--quiet"]
+        given = ["-t", "price", "-o", folder / "two.gbmap", "--components", 3, "--quiet", *CHOSEN]
         process = start("fit", "-", *given, stdin=table)
         assert process.communicate()[1] == ""
     assert (folder / "one.gbmap").read_bytes() == (folder / "two.gbmap").read_bytes()
 
 
 def test_a_simpler_model_that_does_better_is_told(run, folder, tmp_path):
-    given = ["-o", tmp_path / "m.gbmap", "--l2", 0, "--components", 30]
+    given = ["-o", tmp_path / "m.gbmap", "--l2", 0, "--beta", 5, "--components", 30]
     assert "A constant does no worse" in run("fit", folder / "houses.csv", "-t", "noise", *given).out
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 10))

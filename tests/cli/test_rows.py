@@ -119,13 +119,13 @@ def test_pieces_of_a_table_give_what_the_whole_gives(run, folder, monkeypatch):
     assert run(*given).out == whole.out
 
 
-def test_standard_input_gives_what_the_file_gives(run, start, folder):
-    with open(folder / "more.csv") as data:
-        out, err = start("predict", folder / "price.gbmap", "-", "--quiet", stdin=data).communicate()
-    assert (out, err) == (run("predict", folder / "price.gbmap", folder / "more.csv").out, "")
+def test_standard_input_gives_what_the_file_gives(run, folder):
+    data = (folder / "more.csv").read_bytes()
+    found = run("predict", folder / "price.gbmap", "-", "--quiet", stdin=data)
+    assert found == run("predict", folder / "price.gbmap", folder / "more.csv")
 
 
-def test_a_pipe_that_has_a_path_is_read_once(run, start, folder, tmp_path):
+def test_a_pipe_that_has_a_path_is_read_once(run, folder, tmp_path):
     import os
     import threading
 
@@ -133,9 +133,9 @@ def test_a_pipe_that_has_a_path_is_read_once(run, start, folder, tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes((folder / "more.csv").read_bytes()))
     writer.start()
-    out, err = start("predict", folder / "price.gbmap", pipe, "--quiet").communicate()
+    found = run("predict", folder / "price.gbmap", pipe, "--quiet")
     writer.join()
-    assert (out, err) == (run("predict", folder / "price.gbmap", folder / "more.csv").out, "")
+    assert found == run("predict", folder / "price.gbmap", folder / "more.csv")
 
 
 @pytest.mark.parametrize(
