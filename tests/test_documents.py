@@ -241,7 +241,7 @@ def parameters(thing):
 
 def described(document):
     entries = [entry.name for section in ("Parameters", "Attributes") for entry in document[section]]
-    return {name.strip() for names in entries for name in names.split(",")}
+    return {name.strip(" *") for names in entries for name in names.split(",")}
 
 
 def documented():

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing.axes import BLUE, VERMILLION, axes, fit, room, scale, style, wrap
+from gbmap._drawing.display import Display
 
 _SMALLEST_NAME = 5.0  # points
 _SHARE_OF_NAMES = 0.6  # the most of the width of a subplot
 
 
 @dataclass(repr=False, eq=False)
-class BarDisplay:
+class BarDisplay(Display):
     """Horizontal bars, the first on top; blue for positive, vermillion for negative.
 
     Parameters
@@ -25,11 +26,6 @@ class BarDisplay:
         What the values are.
     lines : int, default=1
         The most lines that a name may take beside its bar.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -42,8 +38,6 @@ class BarDisplay:
     names: Any
     value_label: str = ""
     lines: int = 1
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def largest(cls, values: Any, names: Any, k: int, value_label: str = "") -> Self:
@@ -95,8 +89,7 @@ class BarDisplay:
         ax.set_axisbelow(True)
         fit(ax)
         ax.tick_params(axis="y", labelsize=size)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _written(self, ax: Any) -> tuple[list[str], float]:
         """Return the names in the lines that there is room for, and the size of their font."""

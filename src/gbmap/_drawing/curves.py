@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import cycle
-from typing import Any, Self
+from typing import Any
 
 from gbmap._drawing.axes import CYCLE, axes, fit, legend, shorten
+from gbmap._drawing.display import Display
 
 
 @dataclass(repr=False, eq=False)
-class CurveDisplay:
+class CurveDisplay(Display):
     """One or several curves over the same points.
 
     Parameters
@@ -21,11 +22,6 @@ class CurveDisplay:
     x_label, y_label : str, default=""
     lines : dict of str to float, default=None
         Levels to compare with, drawn as dashed lines across the picture.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -39,21 +35,8 @@ class CurveDisplay:
     x_label: str = ""
     y_label: str = ""
     lines: dict[str, float] | None = None
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a figure.
-
-        Returns
-        -------
-        self : CurveDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         ax = axes(ax, (6.4, 4.0))
         colors = cycle(CYCLE)
         for (name, y), color in zip(self.curves.items(), colors):
@@ -67,5 +50,4 @@ class CurveDisplay:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.3)
         fit(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gbmap._drawing.axes import axes, fit, shorten
+from gbmap._drawing.display import Display
 
 
 @dataclass(repr=False, eq=False)
-class HeatmapDisplay:
+class HeatmapDisplay(Display):
     """A table as colours, blue for positive, red for negative, white for zero.
 
     Parameters
@@ -20,11 +21,6 @@ class HeatmapDisplay:
     row_names, column_names : sequences of r and c names
     value_label : str, default=""
         What the values are, beside the colour bar.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -37,21 +33,8 @@ class HeatmapDisplay:
     row_names: Any
     column_names: Any
     value_label: str = ""
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a figure.
-
-        Returns
-        -------
-        self : HeatmapDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         values = np.asarray(self.values, dtype=np.float64)
         ax = axes(ax, (3.0 + 0.4 * values.shape[1], 1.8 + 0.32 * values.shape[0]))
         limit = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
@@ -63,5 +46,4 @@ class HeatmapDisplay:
         )  # fmt: skip
         ax.figure.colorbar(image, ax=ax, label=self.value_label)
         fit(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax

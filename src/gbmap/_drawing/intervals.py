@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing.axes import BLUE, GREY, VERMILLION, axes, fit, shorten
+from gbmap._drawing.display import Display
 from gbmap._utils.typing import Array
 
 
 @dataclass(repr=False, eq=False)
-class IntervalDisplay:
+class IntervalDisplay(Display):
     """Horizontal intervals, the first on top; blue above zero, vermillion below, grey if they cross it.
 
     Parameters
@@ -24,11 +25,6 @@ class IntervalDisplay:
         What the values are.
     show_zero : bool, default=True
         Whether zero is part of the picture, and colours tell the signs.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -42,8 +38,6 @@ class IntervalDisplay:
     names: Any
     value_label: str = ""
     show_zero: bool = True
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def largest(cls, lower: Any, upper: Any, names: Any, k: int, value_label: str = "") -> Self:
@@ -64,18 +58,7 @@ class IntervalDisplay:
         order = np.argsort(-np.maximum(-lower, upper), kind="stable")[:k]
         return cls(lower[order], upper[order], [names[i] for i in order], value_label)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a figure.
-
-        Returns
-        -------
-        self : IntervalDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         lower, upper = (np.asarray(end, dtype=np.float64) for end in (self.lower, self.upper))
         ax = axes(ax, (6.4, 1.2 + 0.28 * len(lower)))
         start, end = self._drawn(lower, upper)
@@ -97,8 +80,7 @@ class IntervalDisplay:
         ax.grid(axis="x", alpha=0.3)
         ax.set_axisbelow(True)
         fit(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
     def _drawn(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return ends that fit into the picture: infinite ones a little outside of all others."""

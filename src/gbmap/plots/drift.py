@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._drawing.axes import BLUE, GREY, ORANGE, VERMILLION, axes, below, fit, legend, style
 from gbmap._drawing.axes import scale as text_scale
+from gbmap._drawing.display import Display
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
 from gbmap.plots._arguments import written
 
 
 @dataclass(repr=False, eq=False)
-class DriftDisplay:
+class DriftDisplay(Display):
     """The loss of rows against their drift indicator, as in Figure 2 of the paper.
 
     A row counts as drifted if its loss is above a threshold. The indicator threshold drawn is the one that
@@ -44,8 +45,6 @@ class DriftDisplay:
         That F1.
     roc_auc : float
         The area under the ROC curve; NaN if all rows are drifted, or none.
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -75,8 +74,6 @@ class DriftDisplay:
     indicator_threshold: float = field(init=False)
     f1: float = field(init=False)
     roc_auc: float = field(init=False)
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.indicator, self.loss = (_finite(name, getattr(self, name)) for name in ("indicator", "loss"))
@@ -100,12 +97,7 @@ class DriftDisplay:
         y: Any,
         X_shifted: Any,
         y_shifted: Any,
-        *,
-        loss_quantile: float = 0.95,
-        loss_threshold: float | None = None,
-        scale: str = "log",
-        ax: Any = None,
-        scatter_kwargs: dict[str, Any] | None = None,
+        **options: Any,
     ) -> Self:
         """Draw the losses and indicators of test rows and of shifted ones.
 
@@ -117,16 +109,9 @@ class DriftDisplay:
             Test rows like those of the training, with their labels: the paper's a2.
         X_shifted, y_shifted : array-like
             Rows that may have drifted: the paper's b.
-        loss_quantile : float, default=0.95
-            The threshold of the loss is this quantile of the losses of X.
-        loss_threshold : float, default=None
-            The threshold itself, instead.
-        scale : {"log", "linear"}, default="log"
-            Of both axes.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        scatter_kwargs : dict, default=None
-            Passed on to ``ax.scatter``.
+        **options
+            Passed on to `from_predictions`: ``loss_quantile``, ``loss_threshold``, ``ax``, ``scale``,
+            ``scatter_kwargs``.
 
         Returns
         -------
@@ -145,12 +130,8 @@ class DriftDisplay:
             indicator,
             loss,
             np.repeat([False, True], [len(known[0]), len(shifted[0])]),
-            loss_quantile=loss_quantile,
-            loss_threshold=loss_threshold,
             alarm_threshold=getattr(detector, "threshold_", None),
-            scale=scale,
-            ax=ax,
-            scatter_kwargs=scatter_kwargs,
+            **options,
         )
 
     @classmethod
@@ -163,9 +144,7 @@ class DriftDisplay:
         loss_quantile: float = 0.95,
         loss_threshold: float | None = None,
         alarm_threshold: float | None = None,
-        scale: str = "log",
-        ax: Any = None,
-        scatter_kwargs: dict[str, Any] | None = None,
+        **drawing: Any,
     ) -> Self:
         """Draw losses and indicators of any kind.
 
@@ -179,12 +158,8 @@ class DriftDisplay:
             The threshold itself, instead.
         alarm_threshold : float, default=None
             The level of alarm of a detector.
-        scale : {"log", "linear"}, default="log"
-            Of both axes.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        scatter_kwargs : dict, default=None
-            Passed on to ``ax.scatter``.
+        **drawing
+            Passed on to `plot`: ``ax``, ``scale``, ``scatter_kwargs``.
 
         Returns
         -------
@@ -192,8 +167,7 @@ class DriftDisplay:
         """
         if loss_threshold is None:
             loss_threshold = _quantile(loss, is_shifted, loss_quantile)
-        display = cls(indicator, loss, is_shifted, loss_threshold, alarm_threshold)
-        return display.plot(ax, scale=scale, scatter_kwargs=scatter_kwargs)
+        return cls(indicator, loss, is_shifted, loss_threshold, alarm_threshold).plot(**drawing)
 
     def plot(
         self, ax: Any = None, *, scale: str = "log", scatter_kwargs: dict[str, Any] | None = None
@@ -236,8 +210,7 @@ class DriftDisplay:
         fit(ax, ax.set_title(title, fontsize="medium"))
         legend(ax, entries, outside={"loc": "upper center", **below(ax, 34), "ncols": 2})
         ax.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _lines(self, ax: Any) -> list[tuple[Any, str]]:
         level = ax.axhline(self.loss_threshold, color="black", linewidth=1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.decomposition import PCA
 
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
+from gbmap._drawing.display import Display
 from gbmap._drawing.points import scatter
 from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, coordinate_index
@@ -24,7 +25,7 @@ _LONE = 0.001  # of the rows on each side may lie outside of the picture, if the
 
 
 @dataclass(repr=False, eq=False)
-class EmbeddingDisplay:
+class EmbeddingDisplay(Display):
     """Rows as points of a map, coloured by numbers or by classes.
 
     Parameters
@@ -38,11 +39,6 @@ class EmbeddingDisplay:
     color_label : str, default=""
     n_rows : int, default=None
         Of how many rows these are a sample.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -63,8 +59,6 @@ class EmbeddingDisplay:
     axis_labels: Any = ("", "")
     color_label: str = ""
     n_rows: int | None = None
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def from_estimator(
@@ -78,8 +72,7 @@ class EmbeddingDisplay:
         output: Any = None,
         max_rows: int = 5000,
         random_state: int = 0,
-        ax: Any = None,
-        scatter_kwargs: dict[str, Any] | None = None,
+        **drawing: Any,
     ) -> Self:
         """Draw rows by two coordinates of their embedding.
 
@@ -105,10 +98,8 @@ class EmbeddingDisplay:
             The most rows to draw. More are sampled at random, which the picture tells.
         random_state : int, default=0
             Seeds that sample.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        scatter_kwargs : dict, default=None
-            Passed on to ``ax.scatter``.
+        **drawing
+            Passed on to `plot`: ``ax``, ``scatter_kwargs``.
 
         Returns
         -------
@@ -121,8 +112,7 @@ class EmbeddingDisplay:
         X = safe_indexing(X, rows)
         y = None if y is None else safe_indexing(y, rows)
         coordinates, labels = _chosen(fitted, X, y, components, output)
-        display = cls(coordinates, values, labels, label, n_rows)
-        return display.plot(ax, scatter_kwargs=scatter_kwargs)
+        return cls(coordinates, values, labels, label, n_rows).plot(**drawing)
 
     def plot(self, ax: Any = None, *, scatter_kwargs: dict[str, Any] | None = None) -> Self:
         """Draw.
@@ -162,8 +152,7 @@ class EmbeddingDisplay:
             fit_text(ax, title)
         ax.spines[["top", "right"]].set_visible(False)
         fit(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
 
 def _look_closer(ax: Any, points: Array) -> int:

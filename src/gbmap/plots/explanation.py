@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, fit_text
+from gbmap._drawing.display import Display
 from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import one_row
@@ -21,7 +22,7 @@ _BACKGROUND_ROWS = 500  # of X, to compare a row with if no baseline is given
 
 
 @dataclass(repr=False, eq=False)
-class ExplanationDisplay:
+class ExplanationDisplay(Display):
     """One row's explanation as bars, the largest on top, each with the value that the row has.
 
     Parameters
@@ -36,11 +37,6 @@ class ExplanationDisplay:
         None for coefficients, which do not add up.
     value_label : str, default=""
         What the values are.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     See Also
     --------
@@ -66,8 +62,6 @@ class ExplanationDisplay:
     inputs: Any = None
     base_value: float | None = None
     value_label: str = ""
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def from_estimator(
@@ -79,10 +73,8 @@ class ExplanationDisplay:
         kind: str = "attributions",
         baseline: Any = None,
         output: Any = None,
-        n_features: int = 10,
         random_state: int = 0,
-        ax: Any = None,
-        bar_kwargs: dict[str, Any] | None = None,
+        **drawing: Any,
     ) -> Self:
         """Draw the explanation of one row.
 
@@ -100,14 +92,10 @@ class ExplanationDisplay:
             For attributions, the row or rows to compare with. None is X itself, or 500 of its rows.
         output : default=None
             The class, or the number of the target, if the model has several outputs.
-        n_features : int, default=10
-            The most features with a bar of their own.
         random_state : int, default=0
             Seeds the choice of rows if there is no baseline.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        bar_kwargs : dict, default=None
-            Passed on to ``ax.barh``.
+        **drawing
+            Passed on to `plot`: ``ax``, ``n_features``, ``bar_kwargs``.
 
         Returns
         -------
@@ -127,14 +115,13 @@ class ExplanationDisplay:
             found = explain(model, asked, standardized=True)
             base_value, values = None, found.coefficients
             label = f"change of the {what}\nper standard deviation of a feature"
-        display = cls(
+        return cls(
             values=one_row(values, 0, output, found.output_names),
             feature_names=found.feature_names,
             inputs=values_of(fitted, asked),
             base_value=base_value,
             value_label=label,
-        )
-        return display.plot(ax, n_features=n_features, bar_kwargs=bar_kwargs)
+        ).plot(**drawing)
 
     def plot(self, ax: Any = None, *, n_features: int = 10, bar_kwargs: dict[str, Any] | None = None) -> Self:
         """Draw.
@@ -164,8 +151,7 @@ class ExplanationDisplay:
             end = self.base_value + values.sum()
             told = f"baseline {written(self.base_value)}, this row {written(end)}"
             fit_text(bars.ax_, bars.ax_.set_title(told, fontsize="medium", loc="right"))
-        self.ax_, self.figure_ = bars.ax_, bars.figure_
-        return self
+        return self._drawn_on(bars.ax_)
 
     def _names(self) -> list[str]:
         if self.inputs is None:

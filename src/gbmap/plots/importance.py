@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing import BarDisplay
+from gbmap._drawing.display import Display
 from gbmap._fitted.model import FittedModel
 from gbmap.plots._arguments import check_count
 
 
 @dataclass(repr=False, eq=False)
-class ImportanceDisplay:
+class ImportanceDisplay(Display):
     """The importances of columns as bars, the largest on top.
 
     Parameters
@@ -22,11 +23,6 @@ class ImportanceDisplay:
     feature_names : sequence of p names
     value_label : str, default="importance"
         What the numbers are.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -45,13 +41,9 @@ class ImportanceDisplay:
     importances: Any
     feature_names: Any
     value_label: str = "importance"
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, *, n_features: int = 12, ax: Any = None, bar_kwargs: dict[str, Any] | None = None
-    ) -> Self:
+    def from_estimator(cls, model: Any, **drawing: Any) -> Self:
         """Draw ``feature_importances_`` of a model, in the columns that the user had.
 
         They are the mean size of what a column adds to the prediction over that of the average training row,
@@ -63,12 +55,8 @@ class ImportanceDisplay:
             Fitted. Of the inputs that a pipeline makes of one column, such as its categories, the root of
             the sum of squares counts: the spread of their sum, were they not correlated. A plain sum
             would put columns of many categories on top.
-        n_features : int, default=12
-            The most bars.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        bar_kwargs : dict, default=None
-            Passed on to ``ax.barh``.
+        **drawing
+            Passed on to `plot`: ``ax``, ``n_features``, ``bar_kwargs``.
 
         Returns
         -------
@@ -79,9 +67,7 @@ class ImportanceDisplay:
         label = "mean size of what a feature adds to the prediction,\nin standard deviations of y"
         if hasattr(fitted.model, "classes_"):
             label = "mean size of what a feature adds to the score"
-        return cls(importances, fitted.feature_names, label).plot(
-            ax, n_features=n_features, bar_kwargs=bar_kwargs
-        )
+        return cls(importances, fitted.feature_names, label).plot(**drawing)
 
     def plot(self, ax: Any = None, *, n_features: int = 12, bar_kwargs: dict[str, Any] | None = None) -> Self:
         """Draw.
@@ -102,5 +88,4 @@ class ImportanceDisplay:
         most = check_count("n_features", n_features)
         bars = BarDisplay.largest(self.importances, self.feature_names, most, self.value_label)
         bars.plot(ax, bar_kwargs=bar_kwargs)
-        self.ax_, self.figure_ = bars.ax_, bars.figure_
-        return self
+        return self._drawn_on(bars.ax_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from gbmap._drawing import CurveDisplay
 from gbmap._drawing.axes import GREY, legend
+from gbmap._drawing.display import Display
 from gbmap._fitted.model import FittedModel
 from gbmap.plots._arguments import check_count
 
 
 @dataclass(repr=False, eq=False)
-class LossCurveDisplay:
+class LossCurveDisplay(Display):
     """The mean loss after 0, 1, ..., m stages, on training rows and on others.
 
     Parameters
@@ -24,11 +25,6 @@ class LossCurveDisplay:
     validation : array of shape (m + 1,), default=None
         A dotted line marks where it is least.
     x_label : str, default="learners"
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -47,13 +43,9 @@ class LossCurveDisplay:
     training: Any
     validation: Any = None
     x_label: str = "learners"
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any = None, y: Any = None, *, start: int = 1, ax: Any = None
-    ) -> Self:
+    def from_estimator(cls, model: Any, X: Any = None, y: Any = None, **drawing: Any) -> Self:
         """Draw the loss of a model's stages.
 
         Parameters
@@ -63,11 +55,8 @@ class LossCurveDisplay:
         X, y : array-like, default=None
             Rows held out, for the validation loss. None takes that of the rows which the fit had for
             validation, if it had any.
-        start : int, default=1
-            The first stage to draw. The loss of f_0, before the first stage, is often so large that the
-            others would look alike.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        **drawing
+            Passed on to `plot`: ``ax``, ``start``.
 
         Returns
         -------
@@ -78,7 +67,7 @@ class LossCurveDisplay:
         fitted = FittedModel.of(model)
         validation = fitted.model.validation_loss_curve_ if X is None else _losses(fitted, X, y)
         label = "learners" if fitted.ensemble.n_outputs == 1 else "learners per output"
-        return cls(fitted.model.loss_curve_, validation, label).plot(ax, start=start)
+        return cls(fitted.model.loss_curve_, validation, label).plot(**drawing)
 
     def plot(self, ax: Any = None, *, start: int = 1) -> Self:
         """Draw.
@@ -88,7 +77,8 @@ class LossCurveDisplay:
         ax : matplotlib Axes, default=None
             None makes a figure.
         start : int, default=1
-            The first stage to draw.
+            The first stage to draw. The loss of f_0, before the first stage, is often so large that the
+            others would look alike.
 
         Returns
         -------
@@ -107,8 +97,7 @@ class LossCurveDisplay:
             line = drawn.ax_.axvline(least, color=GREY, linestyle=":", zorder=0)
             named = [(each, each.get_label()) for each in drawn.ax_.lines[-3:-1]]
             legend(drawn.ax_, [*named, (line, f"least, after {least}")])
-        self.ax_, self.figure_ = drawn.ax_, drawn.figure_
-        return self
+        return self._drawn_on(drawn.ax_)
 
 
 def _losses(fitted: FittedModel, X: Any, y: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
+from gbmap._drawing.display import Display
 from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
@@ -20,7 +21,7 @@ _POINTS_A_PIECE = 50
 
 
 @dataclass(repr=False, eq=False)
-class PathDisplay:
+class PathDisplay(Display):
     """h = f - f_0 along a segment, with the range that its value and slope at some knots leave it.
 
     Parameters
@@ -36,11 +37,6 @@ class PathDisplay:
     embedding_distance : float, default=None
     ends : tuple of two names, default=("start", "end")
     value_label : str, default="prediction"
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Notes
     -----
@@ -74,8 +70,6 @@ class PathDisplay:
     embedding_distance: float | None = None
     ends: tuple[Any, Any] = ("start", "end")
     value_label: str = "prediction"
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def from_estimator(
@@ -86,8 +80,7 @@ class PathDisplay:
         rows: tuple[int, int] = (0, 1),
         output: Any = None,
         n_pieces: int = 4,
-        ax: Any = None,
-        line_kwargs: dict[str, Any] | None = None,
+        **drawing: Any,
     ) -> Self:
         """Draw h = f - f_0 between two rows.
 
@@ -102,10 +95,8 @@ class PathDisplay:
             The class, or the number of the target, if the model has several outputs.
         n_pieces : int, default=4
             The bounds follow from the value and the slope at the ends of so many pieces.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        line_kwargs : dict, default=None
-            Passed on to ``ax.plot``.
+        **drawing
+            Passed on to `plot`: ``ax``, ``line_kwargs``.
 
         Returns
         -------
@@ -118,15 +109,14 @@ class PathDisplay:
         learners = fitted.ensemble[k :: fitted.ensemble.n_outputs]
         start, end = dense(fitted.read(pair))
         distance, bound = path_distances(model, pair, return_bound=True, output=output)
-        display = cls(
+        return cls(
             **_along(learners, start, end, n_pieces),
             path_distance=float(distance[0, 1]),
             path_bound=float(bound[0, 1]),
             embedding_distance=float(embedding_distances(model, pair, output=output)[0, 1]),
             ends=(f"row {rows[0]}", f"row {rows[1]}"),
             value_label=output_label(fitted, k),
-        )
-        return display.plot(ax, line_kwargs=line_kwargs)
+        ).plot(**drawing)
 
     def plot(self, ax: Any = None, *, line_kwargs: dict[str, Any] | None = None) -> Self:
         """Draw.
@@ -161,8 +151,7 @@ class PathDisplay:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.3)
         fit(ax, title)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _distances(self) -> str:
         if self.path_distance is None or self.embedding_distance is None:

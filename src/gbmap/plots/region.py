@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import ORANGE, fit_text, legend, together
+from gbmap._drawing.display import Display
 from gbmap._fitted.model import FittedModel
 from gbmap.inspection import Regions, regions
 from gbmap.plots._arguments import output_label
@@ -17,7 +18,7 @@ _LABELS = {"mean_target": "mean target", "mean_loss": "mean loss", "bias": "bias
 
 
 @dataclass(repr=False, eq=False)
-class RegionDisplay:
+class RegionDisplay(Display):
     """Regions as bars with their words, the most populated on top.
 
     Parameters
@@ -28,11 +29,6 @@ class RegionDisplay:
         What the predictions are.
     same_unit : bool, default=True
         Whether predictions and targets are in one unit, so that both can be drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Once drawn.
 
     Examples
     --------
@@ -51,8 +47,6 @@ class RegionDisplay:
     regions: Regions
     prediction_label: str = "prediction"
     same_unit: bool = True
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
 
     @classmethod
     def from_estimator(
@@ -61,11 +55,9 @@ class RegionDisplay:
         X: Any,
         y: Any = None,
         *,
-        value: str = "mean_prediction",
         output: Any = None,
         max_regions: int = 8,
-        ax: Any = None,
-        bar_kwargs: dict[str, Any] | None = None,
+        **drawing: Any,
     ) -> Self:
         """Group rows by the learners that are active, and draw a value of each group.
 
@@ -77,16 +69,12 @@ class RegionDisplay:
         y : array-like of shape (n,) or (n, n_targets), default=None
             Targets or classes. With them the mean target of a regression is marked beside the mean
             prediction.
-        value : {"mean_prediction", "mean_target", "mean_loss", "bias", "share"}, default="mean_prediction"
-            What to draw; all but the first and the last need y.
         output : default=None
             The class, or the number of the target, if the model has several outputs.
         max_regions : int, default=8
             The most regions.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        bar_kwargs : dict, default=None
-            Passed on to ``ax.barh``.
+        **drawing
+            Passed on to `plot`: ``ax``, ``value``, ``bar_kwargs``.
 
         Returns
         -------
@@ -96,7 +84,7 @@ class RegionDisplay:
         label = output_label(fitted, fitted.output_index(output)).removesuffix(", less that of init")
         found = regions(model, X, y, output=output, max_regions=max_regions)
         same_unit = not hasattr(fitted.model, "classes_")
-        return cls(found, label, same_unit).plot(ax, value=value, bar_kwargs=bar_kwargs)
+        return cls(found, label, same_unit).plot(**drawing)
 
     def plot(
         self, ax: Any = None, *, value: str = "mean_prediction", bar_kwargs: dict[str, Any] | None = None
@@ -108,6 +96,7 @@ class RegionDisplay:
         ax : matplotlib Axes, default=None
             None makes a figure.
         value : {"mean_prediction", "mean_target", "mean_loss", "bias", "share"}, default="mean_prediction"
+            What to draw; all but the first and the last need y.
         bar_kwargs : dict, default=None
             Passed on to ``ax.barh``.
 
@@ -126,8 +115,7 @@ class RegionDisplay:
             for share, words in zip(self.regions.share, self.regions.descriptions)
         ]
         bars = BarDisplay(numbers, names, labels[value], lines=6)
-        self.ax_ = bars.plot(ax, bar_kwargs=bar_kwargs).ax_
-        self.figure_ = self.ax_.figure
+        self._drawn_on(bars.plot(ax, bar_kwargs=bar_kwargs).ax_)
         fit_text(self.ax_, self.ax_.set_ylabel("regions, with their share of the rows"))
         if value == "mean_prediction" and self.same_unit and self.regions.mean_target is not None:
             self._mark_targets()
