@@ -1,6 +1,7 @@
-"""Which tests are for every run, and which for a run at night; and how many threads they take."""
+"""Which tests are for every system, which for every run or the night, and how many threads they take."""
 
 import os
+import sys
 
 import pytest
 import threadpoolctl
@@ -12,12 +13,15 @@ for library in ("OMP", "OPENBLAS"):
 
 @pytest.hookimpl(tryfirst=True)  # before those of the night are left out
 def pytest_collection_modifyitems(items):
-    """Leave all but a share of the cases of a `sampled` test to the night.
+    """Skip `posix` tests on Windows, and leave all but a share of the cases of a `sampled` test to the night.
 
     Those stay whose positions in the lists of their parameters add up to a multiple of the share: two values
     still meet if the other lists are long enough to make up the sum.
     """
     for item in items:
+        posix = item.get_closest_marker("posix")
+        if posix is not None and sys.platform == "win32":
+            item.add_marker(pytest.mark.skip(reason=f"Windows has no {posix.args[0]}"))
         sampled = item.get_closest_marker("sampled")
         if sampled is not None and _sum_of_positions(item) % sampled.args[0]:
             item.add_marker("nightly")

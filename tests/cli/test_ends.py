@@ -200,6 +200,7 @@ def test_windows_calls_a_closed_pipe_invalid(run, folder, monkeypatch, is_window
     assert (ended.code, ended.err) == ((0, "") if is_windows else (3, "gbmap: invalid argument.\n"))
 
 
+@pytest.mark.posix("signals to a process")
 def test_ctrl_c_ends_with_130_and_leaves_no_file(start, folder, tmp_path):
     header, *rows = (folder / "more.csv").read_text().splitlines(keepends=True)
     given = ["predict", folder / "price.gbmap", "-", "-o", tmp_path / "never.csv"]

@@ -79,6 +79,7 @@ def test_a_file_is_kept_if_asked_to_before_any_work(run, command, idle, tmp_path
     assert (tmp_path / name).read_text() == "old"
 
 
+@pytest.mark.posix("named pipes")
 def test_a_pipe_has_no_ending_and_is_not_replaced(run, folder, tmp_path):
     pipe, read = tmp_path / "pipe", []
     os.mkfifo(pipe)

@@ -125,6 +125,7 @@ def test_standard_input_gives_what_the_file_gives(run, folder):
     assert found == run("predict", folder / "price.gbmap", folder / "more.csv")
 
 
+@pytest.mark.posix("named pipes")
 def test_a_pipe_that_has_a_path_is_read_once(run, folder, tmp_path):
     import os
     import threading

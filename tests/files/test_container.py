@@ -59,6 +59,7 @@ def refusal(path, blob, load=read):
     return message
 
 
+@pytest.mark.posix("named pipes")
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe, model = (
         tmp_path / "pipe",
@@ -238,6 +239,7 @@ def test_a_folder_that_cannot_be_synchronised_is_no_fault(tmp_path, monkeypatch)
     assert content_of(tmp_path / "m") == 1
 
 
+@pytest.mark.posix("links and permissions of POSIX")
 def test_a_link_and_the_permissions_of_a_file_stay(tmp_path):
     write(tmp_path / "real", small(1))
     os.chmod(tmp_path / "real", 0o640)

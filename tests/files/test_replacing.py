@@ -86,6 +86,7 @@ def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.posix("links and permissions of POSIX")
 def test_a_new_file_is_as_private_as_the_system_says(tmp_path):
     before = os.umask(0o027)
     try:
@@ -96,6 +97,7 @@ def test_a_new_file_is_as_private_as_the_system_says(tmp_path):
     assert mode_of(tmp_path / "new") == 0o640
 
 
+@pytest.mark.posix("links and permissions of POSIX")
 def test_a_private_file_stays_private_behind_its_link(written):
     path, write = written
     path.chmod(0o600)
@@ -108,6 +110,7 @@ def test_a_private_file_stays_private_behind_its_link(written):
     assert path.stat().st_ino != before  # replaced, not written over
 
 
+@pytest.mark.posix("links and permissions of POSIX")
 def test_a_private_file_is_private_while_it_is_written(tmp_path):
     (tmp_path / "old").touch(0o600)
     with replacing(tmp_path / "old"):
@@ -130,6 +133,7 @@ def test_a_fault_while_writing_leaves_the_old_file_and_no_other(written, monkeyp
     assert os.listdir(path.parent) == [path.name]
 
 
+@pytest.mark.posix("named pipes")
 @pytest.mark.parametrize("written", [name for name in WRITERS if name != "checkpoint"], indirect=True)
 def test_a_pipe_is_written_to_and_not_replaced(written):
     path, write = written
@@ -141,6 +145,7 @@ def test_a_pipe_is_written_to_and_not_replaced(written):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+@pytest.mark.posix("paths of open files")
 def test_standard_output_keeps_what_is_printed_around_a_file(tmp_path):
     code = (
         "from gbmap._utils.replacing import replacing\n"
@@ -154,6 +159,7 @@ def test_standard_output_keeps_what_is_printed_around_a_file(tmp_path):
         assert (out.read_bytes() if out else ended.stdout) == b"before\ninside\nafter\n"
 
 
+@pytest.mark.posix("links and permissions of POSIX")
 def test_an_error_of_the_system_is_about_the_file_that_was_named(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("folder")

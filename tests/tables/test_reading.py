@@ -203,7 +203,8 @@ def test_places_that_hold_no_file_are_named(tmp_path):
             open_table(other)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.posix("permission to read")
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_named(tmp_path):
     (tmp_path / "a.csv").write_text("a\n1\n")
     (tmp_path / "a.csv").chmod(0)
@@ -260,6 +261,7 @@ def test_a_pipe_is_read_once_unless_it_is_stored():
     assert [len(next(stored.frames())) for _ in range(2)] == [1, 1]
 
 
+@pytest.mark.posix("named pipes")
 @pytest.mark.parametrize("name", ["commas.csv", "packed.csv.gz", "typed.parquet"])
 def test_a_pipe_with_a_name_is_read_from_its_beginning(name, tmp_path):
     os.mkfifo(tmp_path / "pipe")

@@ -61,6 +61,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, name):
     assert os.listdir(tmp_path) == [name]
 
 
+@pytest.mark.posix("links and permissions of POSIX")
 def test_a_file_that_was_private_stays_private_and_a_link_a_link(tmp_path):
     (tmp_path / "a.csv").write_text("old")
     (tmp_path / "a.csv").chmod(0o600)
@@ -71,6 +72,7 @@ def test_a_file_that_was_private_stays_private_and_a_link_a_link(tmp_path):
     assert (tmp_path / "a.csv").read_text().startswith("n,t")
 
 
+@pytest.mark.posix("paths of open files")
 def test_a_pipe_is_written_to_not_replaced(tmp_path):
     reading, writing = os.pipe()
     with os.fdopen(reading) as file:
@@ -94,7 +96,7 @@ def test_no_frames_are_no_file(tmp_path):
 def test_places_that_cannot_be_written_are_named(tmp_path):
     with pytest.raises(TableError, match="is a folder; name a file to write"):
         write_table(tmp_path, FRAMES)
-    with pytest.raises(TableError, match=r"no/a\.csv cannot be written: No such file or directory"):
+    with pytest.raises(TableError, match=r"no.a\.csv cannot be written: No such file or directory"):
         write_table(tmp_path / "no" / "a.csv", FRAMES)
 
 
