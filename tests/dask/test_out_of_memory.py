@@ -77,13 +77,13 @@ def test_parquet_file_read_by_a_worker_short_of_memory_has_the_bits_of_the_local
 
 def test_only_numbers_leave_memory_and_only_if_it_is_half_full(monkeypatch, tmp_path):
     numbers = np.arange(6.0).reshape(2, 3)
-    assert on_disk_if_tight(None, numbers) is numbers  # on no worker
+    assert on_disk_if_tight(numbers) is numbers  # on no worker
     set_memory_in_use(monkeypatch, 0.4, tmp_path)
-    assert on_disk_if_tight(None, numbers) is numbers
+    assert on_disk_if_tight(numbers) is numbers
     set_memory_in_use(monkeypatch, 0.6, tmp_path)
-    np.testing.assert_array_equal(on_disk_if_tight(None, numbers).array(), numbers)
+    np.testing.assert_array_equal(on_disk_if_tight(numbers).array(), numbers)
     for other in (numbers[:0], np.array(["a", "b"], dtype=object)):
-        assert on_disk_if_tight(None, other) is other
+        assert on_disk_if_tight(other) is other
 
 
 def test_a_part_in_a_file_travels_as_its_numbers_and_leaves_no_file(monkeypatch, tmp_path):

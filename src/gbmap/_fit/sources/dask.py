@@ -18,7 +18,7 @@ from gbmap._fit.sources.memory import MemorySource
 from gbmap._fit.sources.source import Reader, Source
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import DaskChunks, DaskTable, is_collection
-from gbmap._rows.dask.parts import Layout, Place, keep, keep_rows, spread
+from gbmap._rows.dask.parts import Layout, keep, keep_rows, spread
 from gbmap._rows.dask.reading import as_column, cut, is_array, read_rows
 from gbmap._utils.scikit_learn import check_sample_weight, check_y
 from gbmap._utils.typing import Array
@@ -139,7 +139,7 @@ class _Parts:
         chunks.chunks = []  # or there would be two of each row
         return cls(chunks, DaskTable(layout, (chunks.n_rows, n_columns), dtype, 0, parts, None))
 
-    def _column(self, values: Any, name: str, check: Callable[[Place, Any], Array]) -> list[Any]:
+    def _column(self, values: Any, name: str, check: Callable[[Any], Array]) -> list[Any]:
         return keep(as_column(values, name, check, self.chunks, self.table.layout.bounds))
 
     def read_targets(self, reader: Reader, y: Any, name: str) -> tuple[TargetReader, list[Any]]:
@@ -210,21 +210,21 @@ def _computed(collection: Any) -> Any:
     return collection.compute() if hasattr(collection, "__dask_graph__") else collection
 
 
-def _checked_targets(_: Place, chunk: Any, rules: dict[str, Any]) -> Array:
+def _checked_targets(chunk: Any, rules: dict[str, Any]) -> Array:
     y = np.asarray(chunk)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     return check_y(y, **rules) if len(y) else y
 
 
-def _telling(_: Place, y: Array, targets: TargetReader) -> Array:
+def _telling(y: Array, targets: TargetReader) -> Array:
     return targets.telling(y)
 
 
-def _targets(_: Place, y: Array, targets: TargetReader, name: str) -> Array:
+def _targets(y: Array, targets: TargetReader, name: str) -> Array:
     return targets.read(y, name)
 
 
-def _checked_weight(_: Place, chunk: Any) -> Array:
+def _checked_weight(chunk: Any) -> Array:
     if not len(chunk):
         return np.empty(0)
     return check_sample_weight(np.asarray(chunk), len(chunk), allow_zeros=True)
@@ -234,7 +234,7 @@ def _class_totals(y: Array, weight: Array | None, classes: Array) -> Array:
     return np.bincount(np.searchsorted(classes, y), weight, len(classes)).astype(np.float64)
 
 
-def _class_weighted(_: Place, y: Array, weight: Array | None, classes: Array, of_class: Array) -> Array:
+def _class_weighted(y: Array, weight: Array | None, classes: Array, of_class: Array) -> Array:
     of_row: Array = of_class[np.searchsorted(classes, y)]
     return of_row if weight is None else of_row * weight
 

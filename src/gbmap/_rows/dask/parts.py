@@ -39,9 +39,9 @@ _MEMORY_SHARE = 0.3
 class Place:
     """Where a part lies among the rows."""
 
-    what: str
-    start: int
-    stop: int
+    what: str = "rows"
+    start: int = 0
+    stop: int = 0
     block_rows: int = 1
     n_threads: int = 1
 
@@ -129,12 +129,7 @@ class OnDisk:
         return OnDisk, (np.asarray(self.array()),)
 
 
-def on_disk(_: Place, part: Array) -> OnDisk:
-    """Return a part in a file."""
-    return OnDisk(part)
-
-
-def on_disk_if_tight(_: Place, part: Array) -> Array | OnDisk:
+def on_disk_if_tight(part: Array) -> Array | OnDisk:
     """Return a part as it is, or in a file if its worker's memory is half full and it is made of numbers."""
     worker = _worker()
     limit = worker and worker.memory_manager.memory_limit
@@ -162,7 +157,7 @@ class _Call:
         data = tuple(each.array() if isinstance(each, OnDisk) else each for each in data)
         try:
             with single_threaded_blas(), np.errstate(all="ignore"):
-                return self.function(place, *data, *self.args)
+                return self.function(*data, *self.args)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
         except Exception as error:
@@ -172,7 +167,7 @@ class _Call:
 def plan(
     function: Callable[..., Any], places: Sequence[Place], columns: Sequence[Column], *args: Any
 ) -> list[Any]:
-    """Return ``function(place, part of each column, *args)`` for each part, to be computed."""
+    """Return ``function(part of each column, *args)`` of each part, to be computed; errors tell its place."""
     from dask.delayed import delayed
 
     run = delayed(_Call(function, args), pure=False, traverse=False)
@@ -217,7 +212,7 @@ def keep(planned: list[Any]) -> list[Any]:
 def keep_rows(parts: list[Any], n_bytes: int) -> list[Any]:
     """Keep parts of X, so many bytes in all, in files if the workers' memory is too small for them."""
     if not fits_memory(n_bytes):
-        parts = plan(on_disk, [Place("rows", 0, 0)] * len(parts), [parts])
+        parts = plan(OnDisk, [Place()] * len(parts), [parts])
     return keep(parts)
 
 
@@ -288,9 +283,9 @@ def spread(column: list[Any]) -> list[Any]:
         target = min(load, key=lambda worker: load[worker])
         load[target] += 1
         with annotate(workers=[target], allow_other_workers=True):
-            column[number] = plan(_moved, [Place("rows", 0, 0)], [[column[number]]])[0]
+            column[number] = plan(_moved, [Place()], [[column[number]]])[0]
     return keep(column)
 
 
-def _moved(_: Place, part: Any) -> Any:
+def _moved(part: Any) -> Any:
     return OnDisk(part) if isinstance(part, np.memmap) else part

@@ -36,12 +36,12 @@ class DaskChunks:
         Turns a chunk into an array, or refuses it; called where the chunk is.
     """
 
-    def __init__(self, collection: Any, name: str, check: Callable[[Place, Any], Array]):
+    def __init__(self, collection: Any, name: str, check: Callable[[Any], Array]):
         if is_array(collection) and collection.ndim == 2:
             collection = collection.rechunk({1: -1})
         delayed = collection.to_delayed()
         delayed = list(delayed.ravel()) if is_array(collection) else list(delayed)
-        places = [Place(f"partition {number} of {name}", 0, 0) for number in range(len(delayed))]
+        places = [Place(f"partition {number} of {name}") for number in range(len(delayed))]
         self.name, self.chunks = name, plan(check, places, [delayed])
         known = is_array(collection) and not np.isnan(collection.chunks[0]).any()
         if known:
@@ -50,9 +50,9 @@ class DaskChunks:
     @cached_property
     def lengths(self) -> list[int]:
         """The number of rows of each chunk."""
-        places = [Place("", 0, 0)] * len(self.chunks)
+        places = [Place()] * len(self.chunks)
         self.chunks = keep(plan(on_disk_if_tight, places, [self.chunks]))  # so that they are read once
-        return [int(length) for length in collect(plan(_length, places, [self.chunks]))]
+        return collect(plan(len, places, [self.chunks]))
 
     @property
     def n_rows(self) -> int:
@@ -60,11 +60,7 @@ class DaskChunks:
         return sum(self.lengths)
 
 
-def _length(_: Place, chunk: Array) -> int:
-    return len(chunk)
-
-
-def read_rows(_: Place, chunk: Any, dtype: np.dtype[Any]) -> Array:
+def read_rows(chunk: Any, dtype: np.dtype[Any]) -> Array:
     """Return a chunk of X as an array in C order, and refuse what is not finite."""
     names = list(getattr(chunk, "columns", []))
     X: Array = check_array(
@@ -111,16 +107,16 @@ def _join(pieces: list[Any], place: Place) -> Any:
     return pieces[0] if len(pieces) == 1 else plan(_together, [place], [[piece] for piece in pieces])[0]
 
 
-def _some(_: Place, chunk: Array, i: int, j: int) -> Array:
+def _some(chunk: Array, i: int, j: int) -> Array:
     return chunk[i:j].copy()  # a view would keep all of the chunk
 
 
-def _together(_: Place, *pieces: Array) -> Array:
+def _together(*pieces: Array) -> Array:
     return np.concatenate(pieces)
 
 
 def as_column(
-    values: Any, name: str, check: Callable[[Place, Any], Array], X: DaskChunks, bounds: tuple[int, ...]
+    values: Any, name: str, check: Callable[[Any], Array], X: DaskChunks, bounds: tuple[int, ...]
 ) -> list[Any]:
     """Return a collection or an array with as many rows as X, such as y, in parts."""
     if not is_collection(values):

@@ -81,11 +81,12 @@ class DaskRows(Rows):
         return [self.table.X, self.y, self.F, self.weight]
 
     def _ask(self, function: Any, *args: Any) -> list[Any]:
-        return self.table.ask(function, self._columns(), self.units, *args)
+        return self.table.ask(function, [self.table.places, *self._columns()], self.units, *args)
 
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
         """Add a learner to the score of its output."""
-        self.F = self.table.keep(_with_learner, self._columns(), self.units, learner, is_first)
+        columns = [self.table.places, *self._columns()]
+        self.F = self.table.keep(_with_learner, columns, self.units, learner, is_first)
 
     def remember(self, output: int) -> list[Any]:
         """Return the score, for `restore`."""
@@ -149,21 +150,17 @@ def _start(targets: Array, score: Array | None, residual: bool) -> Array:
     return np.broadcast_to(0.0 if residual or score is None else score, targets.shape)
 
 
-def _sizes(
-    _: Place, targets: Array, score: Array | None, units: Units, residual: bool
-) -> tuple[float, float]:
+def _sizes(targets: Array, score: Array | None, units: Units, residual: bool) -> tuple[float, float]:
     return largest(_standard(targets, score, units, residual)), largest(_start(targets, score, residual))
 
 
 def _standard_targets(
-    _: Place, targets: Array, score: Array | None, units: Units, residual: bool, dtype: np.dtype[Any]
+    targets: Array, score: Array | None, units: Units, residual: bool, dtype: np.dtype[Any]
 ) -> Array:
     return np.array(_standard(targets, score, units, residual).T, dtype=dtype, order="C")
 
 
-def _starting_scores(
-    _: Place, targets: Array, score: Array | None, residual: bool, dtype: np.dtype[Any]
-) -> Array:
+def _starting_scores(targets: Array, score: Array | None, residual: bool, dtype: np.dtype[Any]) -> Array:
     return np.array(_start(targets, score, residual).T, dtype=dtype, order="C")
 
 
@@ -199,12 +196,12 @@ def _with_learner(place: Place, *columns: Any) -> Array:
     return scores
 
 
-def _scores_at(_: Place, F: Array, *rest: Any) -> list[Array]:
+def _scores_at(F: Array, *rest: Any) -> list[Array]:
     *chosen, output = rest
     return [F[output, rows] for rows in chosen]
 
 
 def _rows_at(
-    _: Place, rows: Array, X: Array, y: Array, F: Array, weight: Array | None
+    rows: Array, X: Array, y: Array, F: Array, weight: Array | None
 ) -> tuple[Array, Array, Array, Array | None]:
     return X[rows], y[:, rows], F[:, rows], None if weight is None else weight[rows]

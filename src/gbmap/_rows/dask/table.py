@@ -60,13 +60,18 @@ class DaskTable:
     n_eligible: list[int] = field(default_factory=list)
 
     @property
+    def places(self) -> list[Any]:
+        """A column that says where each part lies."""
+        return list(self.layout.places())
+
+    @property
     def nbytes(self) -> int:
         """The size of X."""
         return self.shape[0] * self.shape[1] * self.dtype.itemsize
 
     def plan(self, function: Callable[..., Any], columns: list[Column], *args: Any) -> list[Any]:
-        """Return ``function(place, part of each column, *args)`` for each part, to be computed."""
-        return plan(function, self.layout.places(), columns, *args)
+        """Return ``function(part of each column, *args)`` for each part, to be computed."""
+        return plan(function, self.places, columns, *args)
 
     def keep(self, function: Callable[..., Any], columns: list[Column], *args: Any) -> list[Any]:
         """Compute the parts of a new column, and leave them where they are."""
@@ -78,7 +83,8 @@ class DaskTable:
 
     def each(self, numbers: Column, weight: Column = None) -> Each:
         """Return what answers for all blocks of a column, in order."""
-        return lambda function, *args: np.concatenate(self.ask(_each, [numbers, weight], function, *args))
+        columns = [self.places, numbers, weight]
+        return lambda function, *args: np.concatenate(self.ask(_each, columns, function, *args))
 
     def weight_sum(self, weight: Column) -> float:
         """Return the total weight."""
@@ -88,19 +94,19 @@ class DaskTable:
         """Return the same rows with weights of a mean near one, by a power of two."""
         if weight is None:
             return replace(self, n_eligible=self.layout.lengths)
-        largest = max(self.ask(_largest, [weight]))
+        largest = max(self.ask(np.max, [weight]))
         exponent = int(np.frexp(largest)[1])
-        weight = self.keep(_scaled, [weight], -exponent)
+        weight = self.keep(np.ldexp, [weight], -exponent)
         mean = self.weight_sum(weight) / self.shape[0]
-        weight = self.keep(_scaled, [weight], -int(np.frexp(mean)[1]))
-        return replace(self, weight=weight, n_eligible=self.ask(_count, [weight]))
+        weight = self.keep(np.ldexp, [weight], -int(np.frexp(mean)[1]))
+        return replace(self, weight=weight, n_eligible=self.ask(np.count_nonzero, [weight]))
 
     def weighed_in(self, dtype: np.dtype[Any]) -> Self:
         """Return the same rows with weights of a type, in which the least of them may be none."""
         if self.weight is None or dtype == np.float64:
             return self
-        weight = self.keep(_as_type, [self.weight], dtype)
-        return replace(self, weight=weight, n_eligible=self.ask(_count, [weight]))
+        weight = self.keep(np.asarray, [self.weight], dtype)
+        return replace(self, weight=weight, n_eligible=self.ask(np.count_nonzero, [weight]))
 
     def scored(self, f_0: Callable[[Array], Array | float] | None) -> Self:
         """Return the same rows with their f_0."""
@@ -117,7 +123,7 @@ class DaskTable:
             name: column and keep(cut(column, self.layout.lengths, layout.bounds))
             for name, column in columns.items()
         }
-        X = cut(self.plan(_as_type, [self.X], dtype), self.layout.lengths, layout.bounds)
+        X = cut(self.plan(np.asarray, [self.X], dtype), self.layout.lengths, layout.bounds)
         table = replace(self, layout=layout, dtype=dtype, X=keep_rows(X, 2 * self.nbytes), **cut_anew)  # type: ignore[arg-type]
         return table.weighted(table.weight)
 
@@ -125,8 +131,8 @@ class DaskTable:
         """Return the moments of X's columns; see `DenseBlocks.moments`."""
         weight_sum, n = self.weight_sum(self.weight), sum(self.n_eligible)
         chosen = self.choose(np.arange(0, n, reference_positions(n).step))
-        reference = reference_point(np.concatenate(self.ask(_take_rows, [chosen, self.X])))
-        sums = np.concatenate(self.ask(_shifted_sums, [self.X, self.weight], reference))
+        reference = reference_point(np.concatenate(self.ask(np.take, [self.X, chosen], 0)))
+        sums = np.concatenate(self.ask(_shifted_sums, [self.places, self.X, self.weight], reference))
 
         def of_column(k: int) -> tuple[float, float]:
             return column_moments(self.each(self.plan(_column, [self.X], k), self.weight), weight_sum)
@@ -155,7 +161,7 @@ class DaskTable:
 
     def digests(self) -> Array:
         """Return what tells these rows from others, block by block, however they are cut into parts."""
-        return np.concatenate(self.ask(_digests, [self.X, self.targets, self.weight]))
+        return np.concatenate(self.ask(_digests, [self.places, self.X, self.targets, self.weight]))
 
     def release(self) -> None:
         """Let go of the rows."""
@@ -170,41 +176,21 @@ def _each(place: Place, numbers: Array, weight: Array | None, function: Any, *ar
     return _blocks(place).each(function, numbers, weight, *args)
 
 
-def _largest(_: Place, weight: Array) -> float:
-    return float(weight.max())
-
-
-def _scaled(_: Place, weight: Array, exponent: int) -> Array:
-    return np.ldexp(weight, exponent)
-
-
-def _count(_: Place, weight: Array) -> int:
-    return int(np.count_nonzero(weight))
-
-
-def _applied(_: Place, X: Array, function: Any) -> Any:
+def _applied(X: Array, function: Any) -> Any:
     return function(X)
 
 
-def _as_type(_: Place, array: Array, dtype: np.dtype[Any]) -> Array:
-    return array.astype(dtype)
-
-
-def _column(_: Place, X: Array, k: int) -> Array:
+def _column(X: Array, k: int) -> Array:
     column: Array = X[:, k]
     return column
 
 
-def _residual(_: Place, targets: Array, score: Array | None) -> Array:
+def _residual(targets: Array, score: Array | None) -> Array:
     return targets if score is None else targets - score
 
 
-def _numbers(_: Place, positions: Array, weight: Array | None) -> Array:
+def _numbers(positions: Array, weight: Array | None) -> Array:
     return positions if weight is None else np.flatnonzero(weight)[positions]
-
-
-def _take_rows(_: Place, rows: Array, X: Array) -> Array:
-    return X[rows]
 
 
 def _shifted_sums(place: Place, X: Array, weight: Array | None, reference: Array) -> Array:
