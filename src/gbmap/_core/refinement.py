@@ -153,9 +153,9 @@ def _greedy_order(few: RowActivations, signs: Array, loss: Loss) -> tuple[Array,
 def _best_constants(scores: Array, few: RowActivations, loss: Loss) -> tuple[Array, Array]:
     """Return the constant to add to each row of scores, and the loss then.
 
-    A loss is convex, so that the constant lies where the mean slope changes its sign. Losses may also fall for
-    ever, which ends at the bracket. SciPy's elementwise root finders end as low, and take 2 to 13 times as
-    long on so few numbers.
+    A loss is convex, so that the constant lies where the mean slope changes its sign; a loss that falls
+    for ever ends at the bracket. SciPy's elementwise root finders end as low, and take 2 to 13 times as long
+    on so few numbers.
     """
     share, y = few.weight / few.weight.sum(), np.broadcast_to(few.y, scores.shape)
 
