@@ -59,6 +59,12 @@ class ArrayLibrary:
         """Return an array as one of NumPy's."""
         return np.from_dlpack(array)
 
+    def settled(self, array: Any) -> Any:
+        """Return an array as a fit can take it: of a type that all libraries know."""
+        xp = self.namespace(array)
+        usual = array.dtype in (xp.float32, xp.float64) or not xp.isdtype(array.dtype, "real floating")
+        return array if usual else in_wide(array)
+
     def argument_like(self, array: Array, other: Any) -> Any:
         """Return a NumPy array as `block_sums` takes it in the least time, beside another."""
         return self.asarray_like(array, other, other.dtype)
@@ -84,6 +90,9 @@ class _NumPy(ArrayLibrary):
 
     def to_numpy(self, array: Any) -> Array:
         return np.asarray(array)
+
+    def settled(self, array: Any) -> Any:
+        return array
 
 
 _NUMPY = _NumPy()
@@ -181,3 +190,13 @@ def in_wide(array: Any) -> Any:
 def to_numpy(array: Any) -> Array:
     """Return an array of any library as one of NumPy's."""
     return library_of(array).to_numpy(array)
+
+
+def settled(array: Any) -> Any:
+    """Return an array as a fit can take it, and what is no array of another library as it is."""
+    return library_of(array).settled(array)
+
+
+def in_memory(array: Any) -> Any:
+    """Return an array of another library as one of NumPy's, and anything else as it is."""
+    return to_numpy(settled(array)) if is_foreign(array) else array

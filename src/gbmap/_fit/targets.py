@@ -17,7 +17,7 @@ from gbmap._core.losses import Loss
 from gbmap._utils.typing import Array
 
 _LARGEST = 1e150  # squares of larger numbers leave the range of float64
-_TO_THE_CALLER_OF_FIT = 9  # levels of the stack
+_TO_THE_CALLER_OF_FIT = 10  # levels of the stack
 
 
 class TargetReader(Protocol):
@@ -95,7 +95,6 @@ class NumberReader:
         return y[row : row + 1]
 
     def weight_of_rows(self, y: Any, weight: Array | None) -> Array | None:
-        """Return the weights as they are."""
         return weight
 
     def strata(self, y: Array) -> None:
@@ -127,7 +126,6 @@ class LabelReader:
 
     @property
     def weighs_classes(self) -> bool:
-        """Whether rows count by their class."""
         return self.class_weight is not None
 
     @property
@@ -152,7 +150,7 @@ class LabelReader:
                 "monotonic_cst is for two classes only; drop it, or pose the problem as one of two."
             )
         learned = replace(self, classes=classes)
-        return learned, learned._signs(y)
+        return learned, learned.signs(y)
 
     def read(self, y: Any, name: str) -> Array:
         """Return -1 and +1, of shape (n, K), where y is, or in memory if no device can hold labels."""
@@ -161,9 +159,10 @@ class LabelReader:
                 f"{name} must hold classes of the fit only, {self.labels.tolist()}, "
                 f"got {unknown.tolist()} too."
             )
-        return self._signs(y)
+        return self.signs(y)
 
-    def _signs(self, y: Any) -> Array:
+    def signs(self, y: Any) -> Array:
+        """Return -1 and +1 of labels that are known, of shape (n, K)."""
         positive = self.labels[1:] if len(self.labels) == 2 else self.labels
         xp = namespace(y)
         is_positive = y[:, None] == (positive if xp is np else asarray_like(positive, y))
@@ -175,7 +174,6 @@ class LabelReader:
         return np.unique(y) if y.dtype != object else np.array(list(set(y)), dtype=object)
 
     def weight_of_rows(self, y: Any, weight: Array | None) -> Array | None:
-        """Return the weights times those of the classes."""
         if self.class_weight is None:
             return weight
         y = to_numpy(y)
@@ -197,7 +195,6 @@ class LabelReader:
         return of_class
 
     def strata(self, y: Array) -> Array:
-        """Return the labels."""
         return y
 
     def decided(self, score: Array) -> Array:

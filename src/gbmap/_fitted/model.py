@@ -12,8 +12,8 @@ import scipy.sparse
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.columns import Columns, trace
 from gbmap._rows.mapping import map_rows
 from gbmap._utils.scikit_learn import BaseSearchCV

@@ -111,20 +111,18 @@ class MemoryTable:
 
     @property
     def n_outputs(self) -> int:
-        """K."""
         return int(self.targets.shape[1])
 
     @cached_property
-    def _blocks(self) -> DenseBlocks | SparseBlocks:
+    def blocks(self) -> DenseBlocks | SparseBlocks:
+        """X in blocks."""
         return SparseBlocks(self.X) if scipy.sparse.issparse(self.X) else DenseBlocks(self.X)
 
     def moments(self, team: ThreadTeam) -> Moments:
-        """Return mean and deviation of X's columns."""
-        return self._blocks.moments(self.weight, team)
+        return self.blocks.moments(self.weight, team)
 
     def target_moments(self) -> tuple[Array, Array]:
-        """Return mean and deviation of the targets less f_0."""
-        blocks, y = self._blocks, self.targets - self.score
+        blocks, y = self.blocks, self.targets - self.score
         return target_moments(
             lambda function, *args: blocks.each(function, y, self.weight, *args),
             blocks.weight_sum(self.weight),
@@ -135,15 +133,13 @@ class MemoryTable:
         return np.zeros_like(moments.mean) if scipy.sparse.issparse(self.X) else moments.center(self.X.dtype)
 
     def in_float64(self) -> MemoryTable:
-        """Return the same with X in float64."""
         return replace(self, X=self.X.astype(np.float64, copy=False))
 
     def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> MemoryRows:
-        """Return rows in given units."""
         y = (self.targets - self.score - units.target_mean) / units.target_scale if residual else self.targets
         F = np.broadcast_to(0.0 if residual else self.score, self.targets.shape)
         fits = self.X.dtype != np.float32 or fits_float32(largest(y), largest(F))
-        blocks = (self if fits else self.in_float64())._blocks
+        blocks = (self if fits else self.in_float64()).blocks
         y, F = (np.array(each.T, dtype=blocks.dtype, order="C") for each in (y, F))
         weight = None if self.weight is None else self.weight.astype(blocks.dtype)
         return MemoryRows(blocks, y, F, weight, units, team)
@@ -169,15 +165,12 @@ class DeviceTable:
 
     @property
     def n_outputs(self) -> int:
-        """K."""
         return int(self.targets.shape[1])
 
     def moments(self, team: ThreadTeam) -> Moments:
-        """Return mean and deviation of X's columns."""
         return device_moments(self.X, self.weight)
 
     def target_moments(self) -> tuple[Array, Array]:
-        """Return mean and deviation of the targets less f_0."""
         y = self._residual
         return target_moments(
             lambda function, *args: np.array([function(y, self.weight, *args)], np.float64),
@@ -194,11 +187,9 @@ class DeviceTable:
         return moments.center(to_numpy(self.X[:1, :1]).dtype)
 
     def in_float64(self) -> DeviceTable:
-        """Return the same with X in float64, if the library has it."""
         return replace(self, X=in_wide(self.X))
 
     def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> DeviceRows:
-        """Return rows in given units."""
         xp, X, targets = namespace(self.X), self.X, self.targets
         y, F = targets, xp.zeros_like(targets)
         if residual:

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gbmap._fit.sources.arrays import in_memory
+from gbmap._core.arrays import in_memory
 from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import (

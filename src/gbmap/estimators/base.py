@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._core import losses
 from gbmap._core.activation import ACTIVATIONS
+from gbmap._core.arrays import in_memory
 from gbmap._core.boosting import Stage
 from gbmap._core.ensemble import Ensemble
 from gbmap._fit.initial import InitialModel
@@ -28,7 +29,6 @@ from gbmap._fit.records import Refined, StageRecord
 from gbmap._fit.refining import Boosted, refine_fit
 from gbmap._fit.settings import FitSettings
 from gbmap._fit.sources import Reader, Source
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
@@ -53,6 +53,29 @@ Learned = tuple[Ensemble, list[StageRecord]]
 _PASSED_ON = [each.name for each in fields(FitSettings) if each.name not in ("loss", "monotone", "seed")]
 # Attributions are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
+
+# What both estimators take, in the words of scikit-learn's validation.
+PARAMETERS: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "beta": [Interval(Real, 0, None, closed="neither")],
+    "l2_regularization": [Interval(Real, 0, None, closed="left")],
+    "activation": [StrOptions(set(ACTIVATIONS))],
+    "init": [None, HasMethods(["fit"]), callable],
+    "standardize": ["boolean"],
+    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "refine": ["boolean", Interval(Integral, 0, None, closed="left")],
+    "refine_starts": [Interval(Integral, 1, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "monotonic_cst": ["array-like", dict, None],
+    "warm_start": ["boolean"],
+    "n_jobs": [None, Integral],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 
 class ScoresInMemory:
@@ -83,27 +106,7 @@ class BaseGBMAP(
 ):
     """What regression and classification share: everything but the meaning of y."""
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "l2_regularization": [Interval(Real, 0, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-        "init": [None, HasMethods(["fit"]), callable],
-        "standardize": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "refine": ["boolean", Interval(Integral, 0, None, closed="left")],
-        "refine_starts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "monotonic_cst": ["array-like", dict, None],
-        "warm_start": ["boolean"],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: dict[str, list[Any]] = PARAMETERS
 
     ensemble_: Ensemble
     history_: list[StageRecord]

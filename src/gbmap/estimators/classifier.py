@@ -12,12 +12,8 @@ from gbmap._core import losses
 from gbmap._fit.targets import LabelReader
 from gbmap._utils.scikit_learn import StrOptions
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
+from gbmap.estimators.base import PARAMETERS, BaseGBMAP, ScoresInMemory
 from gbmap.estimators.lazy import lazy_for_dask
-
-
-def _gives_probabilities(model: GBMAPClassifier) -> bool:
-    return model._make_loss().log_odds_per_score is not None
 
 
 class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
@@ -132,7 +128,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **BaseGBMAP._parameter_constraints,
+        **PARAMETERS,
         "loss": [StrOptions({"log_loss", "exponential", "hinge"}), losses.Loss],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
@@ -245,7 +241,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         for score in predictor.staged_scores(X):
             yield predictor.labels.decided(score)
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._gives_probabilities())  # type: ignore[untyped-decorator]
     @lazy_for_dask
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
@@ -264,7 +260,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         predictor = self._predictor()
         return predictor.probabilities(predictor.scores(X))
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._gives_probabilities())  # type: ignore[untyped-decorator]
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield the probabilities of the first 1, 2, ..., ``n_components_`` stages.
 
@@ -280,6 +276,9 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         predictor = self._predictor()
         for score in predictor.staged_scores(X):
             yield predictor.probabilities(score)
+
+    def _gives_probabilities(self) -> bool:
+        return self._make_loss().log_odds_per_score is not None
 
     def _make_loss(self) -> losses.Loss:
         if isinstance(self.loss, losses.Loss):

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._core.arrays import asarray_like
+from gbmap._core.arrays import asarray_like, in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources import kind_of
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fit.sources.memory import frame_or
 from gbmap._fit.targets import LabelReader, NumberReader, TargetReader
 from gbmap._utils.scikit_learn import check_y

@@ -12,7 +12,7 @@ from gbmap._core import losses
 from gbmap._fit.targets import NumberReader
 from gbmap._utils.scikit_learn import Interval, StrOptions
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
+from gbmap.estimators.base import PARAMETERS, BaseGBMAP, ScoresInMemory
 from gbmap.estimators.lazy import lazy_for_dask
 
 
@@ -146,7 +146,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **BaseGBMAP._parameter_constraints,
+        **PARAMETERS,
         "loss": [StrOptions({"squared_error", "huber", "quantile"}), losses.Loss],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "huber_delta": [Interval(Real, 0, None, closed="neither")],

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 
-from gbmap._fit.sources.arrays import in_memory
+from gbmap._core.arrays import in_memory
 from gbmap._fitted.column_values import categories
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._core.arrays import in_memory
 from gbmap._fit.initial import class_score
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._utils.scikit_learn import num_samples
 from gbmap._utils.typing import Array
 

@@ -10,9 +10,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 
+from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import one_row, rows_frame, squeeze
 from gbmap._utils.optional import require

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
 from gbmap._fitted.words import HalfSpace, standard_rows

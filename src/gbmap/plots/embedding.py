@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.decomposition import PCA
 
+from gbmap._core.arrays import in_memory
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.display import Display
 from gbmap._drawing.points import scatter
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing

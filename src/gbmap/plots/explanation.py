@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from gbmap._core.arrays import in_memory
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, fit_text
 from gbmap._drawing.display import Display
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import one_row
 from gbmap._utils.sampling import sample_rows

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
 from gbmap._drawing.display import Display
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array

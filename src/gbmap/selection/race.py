@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.reading import Given
-from gbmap._fit.refining import refine_fit, same_length
+from gbmap._fit.refining import Boosted, refine_fit, same_length
 from gbmap._fit.sources.device import DeviceSource, take
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array
@@ -126,7 +126,7 @@ def _grow(grown: Grown, n_components: int, X: Any, y: Any, weight: Array | None,
     if _is_past_best(grown.losses):
         return grown
     ensemble, losses = grown.ensemble, list(grown.losses)
-    with grown.model._opened(*_parts(X, y, weight, fold)) as fit:
+    with _opened(grown.model, X, y, weight, fold) as fit:
         start = fit.ensemble if ensemble is None else ensemble
         for stage in fit.problem.boost(start, n_components, fit.settings.seed):
             ensemble = stage.ensemble
@@ -140,7 +140,7 @@ def refined_losses(grown: Grown, n_components: int, X: Any, y: Any, weight: Arra
     """Return the held-out losses as the first learners of a fold are refined."""
     assert grown.ensemble is not None
     model = clone(grown.model).set_params(refine=True, refine_starts=1)
-    with model._opened(*_parts(X, y, weight, fold)) as fit:
+    with _opened(model, X, y, weight, fold) as fit:
         first = grown.ensemble[: n_components * grown.ensemble.n_outputs]
         curves = refine_fit(replace(fit, ensemble=first)).curves
     assert curves is not None
@@ -148,9 +148,13 @@ def refined_losses(grown: Grown, n_components: int, X: Any, y: Any, weight: Arra
     return mean
 
 
-def _parts(X: Any, y: Any, weight: Array | None, fold: Cut) -> list[Given]:
-    """Return the rows to fit and those that are held out."""
-    return [(_some(X, rows), _some(y, rows), None if weight is None else weight[rows]) for rows in fold]
+def _opened(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> AbstractContextManager[Boosted]:
+    """Return what a fit to a fold begins with, its held-out rows for validation."""
+    to_fit, held_out = (
+        (_some(X, rows), _some(y, rows), None if weight is None else weight[rows]) for rows in fold
+    )
+    opened: AbstractContextManager[Boosted] = model._opened(to_fit, held_out)
+    return opened
 
 
 def _some(values: Any, rows: Array) -> Any:

@@ -20,10 +20,10 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable
 
+from gbmap._core.arrays import in_memory
 from gbmap._core.refinement import is_automatic
 from gbmap._fit.reading import Given
 from gbmap._fit.refining import best_step, same_length
-from gbmap._fit.sources.arrays import in_memory
 from gbmap._rows.threads import effective_threads
 from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone

@@ -13,9 +13,8 @@ from sklearn.frozen import FrozenEstimator
 from gbmap._core.objective import Objective
 from gbmap._core.refinement import is_automatic
 from gbmap._fit.initial import InitialModel
-from gbmap._fit.samples import sample_sizes
 from gbmap._fit.sources.memory import MemorySource
-from gbmap._fit.sources.source import Reader, Source
+from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import DaskChunks, DaskTable, is_collection
 from gbmap._rows.dask.parts import Layout, keep, keep_rows, spread
@@ -33,7 +32,6 @@ class DaskSource(Source):
 
     @staticmethod
     def holds(X: Any) -> bool:
-        """Return whether X is a collection of Dask's."""
         return is_collection(X)
 
     @classmethod
@@ -89,21 +87,17 @@ class DaskSource(Source):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows and columns."""
         return self.numbers.shape
 
     @property
     def n_outputs(self) -> int:
-        """K."""
         return self.numbers.n_outputs
 
     @property
     def sample_sizes(self) -> tuple[int, ...]:
-        """How many rows learners are found on before they meet all of them."""
         return sample_sizes(*self.shape, self.numbers.nbytes / self.shape[0])
 
     def contents(self) -> list[Any]:
-        """Return arrays that tell these rows from others."""
         return [self.numbers.digests()]
 
     def take(self, indices: Array) -> NoReturn:
@@ -111,7 +105,6 @@ class DaskSource(Source):
         raise NotImplementedError
 
     def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DaskTable:
-        """Return the numbers of the rows with their f_0."""
         score = None if initial.model is None else partial(_part_score, initial=initial, names=self.names)
         scored = self.numbers.scored(score)
         return scored.weighted(scored.weight)
@@ -192,14 +185,19 @@ def _refuse_what_needs_all_rows(reader: Reader) -> None:
 def example_of(X: Any) -> Any:
     """Return rows in memory with the columns and types of a collection."""
     if not is_array(X):
-        if not hasattr(X, "_meta_nonempty"):
+        if not hasattr(X, "divisions"):
             raise TypeError(f"X must be a Dask array or a Dask frame, got a {type(X).__name__} of Dask's.")
-        return X._meta_nonempty
+        from dask.dataframe.dispatch import make_meta, meta_nonempty
+
+        return meta_nonempty(make_meta(X))  # type: ignore[no-untyped-call]
     if X.ndim != 2 or np.isnan(X.shape[1]):
         raise ValueError(f"X must be a matrix of rows and a known number of columns, got shape {X.shape}.")
-    if not isinstance(X._meta, np.ndarray):
+    from dask.array.utils import meta_from_array
+
+    kind = type(meta_from_array(X))  # type: ignore[no-untyped-call]
+    if not issubclass(kind, np.ndarray):
         raise ValueError(
-            f"X must be a Dask array of NumPy arrays, got one of {type(X._meta).__name__}; "
+            f"X must be a Dask array of NumPy arrays, got one of {kind.__name__}; "
             "map_blocks turns one into the other."
         )
     return np.ones((2, X.shape[1]), X.dtype)

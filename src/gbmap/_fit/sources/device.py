@@ -8,13 +8,21 @@ from typing import Any, Self
 
 from sklearn.utils.validation import validate_data
 
-from gbmap._core.arrays import asarray_like, in_wide, is_foreign, library_of, namespace, to_numpy, wide
+from gbmap._core.arrays import (
+    asarray_like,
+    in_memory,
+    in_wide,
+    is_foreign,
+    library_of,
+    namespace,
+    settled,
+    to_numpy,
+    wide,
+)
 from gbmap._core.objective import Objective
 from gbmap._fit.initial import InitialModel
-from gbmap._fit.samples import sample_sizes
-from gbmap._fit.sources.arrays import in_memory, settled
 from gbmap._fit.sources.memory import MemorySource, read_weight, scaled_weight
-from gbmap._fit.sources.source import Reader, Source
+from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.device import lent, map_device
 from gbmap._rows.standard import DeviceTable
 from gbmap._utils.scikit_learn import check_y
@@ -30,7 +38,6 @@ class DeviceSource(MemorySource):
 
     @staticmethod
     def holds(X: Any) -> bool:
-        """Return whether X is an array of another library than NumPy."""
         return is_foreign(X)
 
     @classmethod
@@ -55,7 +62,6 @@ class DeviceSource(MemorySource):
 
     @classmethod
     def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
-        """Return rows without targets, as they are."""
         return cls._inputs(estimator, X, reset=reset)
 
     @staticmethod
@@ -83,18 +89,15 @@ class DeviceSource(MemorySource):
         return sample_sizes(*self.shape, None)
 
     def contents(self) -> list[Any]:
-        """Return arrays that tell these rows from others, in memory."""
         return [in_memory(self.X), in_memory(self.y), self.weight]
 
     def take(self, indices: Array) -> Self:
-        """Return some rows."""
         X, y, targets = (take(each, indices) for each in (self.X, self.y, self.targets))
         return type(self)(
             X, X, y, targets, None if self.weight is None else self.weight[indices], self.reader
         )
 
     def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DeviceTable:  # type: ignore[override]
-        """Return the numbers of the rows with their f_0."""
         X, targets = lent(self.X, self.targets, objective)
         weight = scaled_weight(self.weight)
         beside = None if weight is None else asarray_like(weight, X)

@@ -12,12 +12,10 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from gbmap._core.arrays import to_numpy
+from gbmap._core.arrays import in_memory, to_numpy
 from gbmap._core.objective import Objective
 from gbmap._fit.initial import InitialModel
-from gbmap._fit.samples import sample_sizes
-from gbmap._fit.sources.arrays import in_memory
-from gbmap._fit.sources.source import Reader, Source
+from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.collapse import collapse
 from gbmap._rows.mapping import map_rows
 from gbmap._rows.standard import MemoryTable
@@ -46,7 +44,6 @@ class MemorySource(Source):
 
     @classmethod
     def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Return the rows to fit."""
         check = not reader.skips_finite_check or sample_weight is not None
         rules = {"ensure_all_finite": check, "ensure_min_samples": 2}
         array, y = _validated(
@@ -72,47 +69,39 @@ class MemorySource(Source):
 
     @classmethod
     def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
-        """Return rows without targets as an array or a CSR matrix."""
         return _validated(estimator, X, reset=reset)
 
     @classmethod
     def map(
         cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
     ) -> Array:
-        """Return ``function(X)``, computed by threads."""
         return map_rows(function, X, n_columns, dtype, n_jobs)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows and columns."""
         n, p = self.X.shape
         return int(n), int(p)
 
     @property
     def n_outputs(self) -> int:
-        """K."""
         return int(self.targets.shape[1])
 
     @property
     def sample_sizes(self) -> tuple[int, ...]:
-        """How many rows learners are found on before they meet all of them."""
         is_sparse = scipy.sparse.issparse(self.X)
         n_bytes = self.X.data.nbytes + self.X.indices.nbytes if is_sparse else self.X.nbytes
         return sample_sizes(*self.shape, n_bytes / self.shape[0])
 
     def contents(self) -> list[Any]:
-        """Return arrays that tell these rows from others."""
         return [self.X, self.y, self.weight]
 
     def take(self, indices: Array) -> Self:
-        """Return some rows."""
         X, raw = self.X[indices], self.raw
         raw = X if raw is self.X else safe_indexing(raw, indices)
         weight = None if self.weight is None else self.weight[indices]
         return type(self)(raw, self.y[indices], weight, self.reader, X, self.targets[indices])
 
     def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> MemoryTable:
-        """Return the numbers of the rows with their f_0."""
         X, targets, score, weight = self.X, self.targets, initial.score(self.raw), scaled_weight(self.weight)
         if X.shape[0] <= collapse_below:
             # A small fit depends neither on the order of rows nor on how they share their weight.

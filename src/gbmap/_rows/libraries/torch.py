@@ -37,6 +37,15 @@ class Library(CompatLibrary):
         """Return a tensor as an array of NumPy's."""
         return np.asarray(array.numpy(force=True))
 
+    def settled(self, array: Any) -> Any:
+        """Return a tensor without gradients."""
+        if array.layout is not torch.strided:
+            raise ValueError(
+                f"X and y must be dense in PyTorch, got the layout {array.layout}; pass X.to_dense(), or a "
+                "SciPy sparse matrix."
+            )
+        return super().settled(array.detach())
+
     def asarray_like(self, array: Array, other: Any, dtype: Any) -> Any:
         """Return an array as a tensor; PyTorch takes only those in C order that can be written to."""
         return super().asarray_like(np.require(array, requirements=["C", "W"]), other, dtype)
