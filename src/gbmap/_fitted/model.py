@@ -65,7 +65,7 @@ class FittedModel:
     @cached_property
     def columns(self) -> Columns:
         """Where the inputs come from; an error if the preprocessing cannot be followed back."""
-        first = _first_of(self.preprocessing)
+        first = self.first_step
         columns = Columns.plain(_names(self.model if first is None else first))
         if self.preprocessing is None:
             return columns
@@ -87,6 +87,11 @@ class FittedModel:
     def predictor(self) -> Predictor:
         """What predictions are made by, and what their numbers mean, now: a model may be refitted."""
         return predictor_of(self.model)
+
+    @property
+    def first_step(self) -> Any:
+        """The estimator that met the user's columns; None if there is no preprocessing of them."""
+        return _first_of(self.preprocessing)
 
     @property
     def feature_names(self) -> Array:

@@ -90,8 +90,14 @@ class Page:
         self.line()
         self._parts.append(Text(inert(text), style="bold"))
 
-    def table(self, names: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int] = ()) -> None:
-        """Add a table; columns at the positions `numbers` are set to the right."""
+    def table(
+        self,
+        names: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        numbers: Sequence[int] = (),
+        most: int | None = None,
+    ) -> None:
+        """Add a table of the first rows; columns at the positions `numbers` are set to the right."""
         from rich.table import Table
         from rich.text import Text
 
@@ -100,9 +106,11 @@ class Page:
             table.add_column(
                 Text(inert(name)), justify="right" if position in numbers else "left", overflow="fold"
             )
-        for row in rows:
+        for row in rows[:most]:
             table.add_row(*(Text(inert(cell)) for cell in row))
         self._parts.append(table)
+        if most is not None and len(rows) > most:
+            self.line(f"... and {len(rows) - most} more; --json has them all.")
 
     def print(self) -> None:
         """Write everything to standard output."""

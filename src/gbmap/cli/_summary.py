@@ -59,13 +59,8 @@ def show_columns(page: Page, columns: list[dict[str, Any]]) -> None:
     """Write columns, what they were taken for and why."""
     if not columns:
         return
-    rows = [
-        [each["name"], each["kind"], number(each["missing"]), each["reason"]]
-        for each in columns[:_SHOWN_COLUMNS]
-    ]
-    page.table(["column", "kind", "missing", "why"], rows, numbers=(2,))
-    if len(columns) > _SHOWN_COLUMNS:
-        page.line(f"... and {len(columns) - _SHOWN_COLUMNS} more; --json has them all.")
+    rows = [[each["name"], each["kind"], number(each["missing"]), each["reason"]] for each in columns]
+    page.table(["column", "kind", "missing", "why"], rows, numbers=(2,), most=_SHOWN_COLUMNS)
 
 
 def show_scores(page: Page, scores: dict[str, dict[str, float]]) -> None:

@@ -113,14 +113,16 @@ def _read(
 def _rows(
     model: Any, table: Any, keep: list[str], sample: Any, screen: Screen, *, with_alarms: bool
 ) -> Iterator[Any]:
-    from gbmap.cli.rows import alarm_columns, asarray_like
+    import pandas as pd
+
+    from gbmap.cli.rows import alarm_columns, with_kept
 
     with screen.progress() as progress:
         for frame in frames_of(table, "measuring", progress):
             features = model.features(frame)
             sample.add(features, targets_of(model, frame))
             if with_alarms:
-                yield asarray_like(frame[keep], alarm_columns(model, features))
+                yield with_kept(frame[keep], pd.DataFrame(alarm_columns(model, features)))
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
@@ -149,12 +151,11 @@ def _show(page: Page, document: dict[str, Any]) -> None:
         ["column", "in the shift", "in the alarms", "change"],
         [
             [each["column"], number(each["shift"]), number(each["alarms"]), each["change"]]
-            for each in document["columns"][:_SHOWN_COLUMNS]
+            for each in document["columns"]
         ],
         numbers=(1, 2),
+        most=_SHOWN_COLUMNS,
     )
-    if len(document["columns"]) > _SHOWN_COLUMNS:
-        page.line(f"... and {len(document['columns']) - _SHOWN_COLUMNS} more; --json has them all.")
 
 
 def _shifts(found: dict[str, Any]) -> list[tuple[str, float, float, float, float]]:

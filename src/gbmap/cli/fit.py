@@ -10,56 +10,40 @@ from typing import Annotated, Any
 import typer
 
 from gbmap._utils.text import counted, number
+from gbmap.cli import _options as options
 from gbmap.cli._models import open_data
-from gbmap.cli._options import (
-    L2,
-    Beta,
-    Category,
-    Components,
-    Data,
-    Drop,
-    Jobs,
-    Json,
-    Loss,
-    NoOverwrite,
-    Quiet,
-    Seed,
-    Target,
-    Task,
-    TestSize,
-)
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
 
 
 def fit(
-    data: Data,
-    target: Target,
+    data: options.Data,
+    target: options.Target,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="MODEL", help="The file to write: .gbmap.", show_default=False),
     ],
-    task: Task = None,
-    components: Components = None,
-    beta: Beta = None,
-    l2: L2 = None,
-    loss: Loss = None,
+    task: options.Task = None,
+    components: options.Components = None,
+    beta: options.Beta = None,
+    l2: options.L2 = None,
+    loss: options.Loss = None,
     refine: Annotated[
         bool,
         typer.Option("--refine", help="Optimise all learners together in the end: slower, often better."),
     ] = False,
-    test_size: TestSize = 0.2,
+    test_size: options.TestSize = 0.2,
     no_reference: Annotated[
         bool, typer.Option("--no-reference", help="Store no drift detector: a smaller file, without data.")
     ] = False,
-    drop: Drop = None,
-    category: Category = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    no_overwrite: NoOverwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    drop: options.Drop = None,
+    category: options.Category = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    no_overwrite: options.NoOverwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a model to a table.
 

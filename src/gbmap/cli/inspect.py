@@ -125,7 +125,5 @@ def _show_learners(page: Page, learners: list[dict[str, Any]]) -> None:
     if not learners:
         return
     page.heading("Learners: where each raises (+) or lowers (-) the prediction")
-    rows = [[each["name"], each["sign"], each["active_where"]] for each in learners[:_SHOWN_LEARNERS]]
-    page.table(["", "", "where"], rows)
-    if len(learners) > _SHOWN_LEARNERS:
-        page.line(f"... and {len(learners) - _SHOWN_LEARNERS} more; --json has them all.")
+    rows = [[each["name"], each["sign"], each["active_where"]] for each in learners]
+    page.table(["", "", "where"], rows, most=_SHOWN_LEARNERS)

@@ -7,25 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gbmap.cli import _options as options
 from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, note_targets_left_out, open_data, targets_of
-from gbmap.cli._options import (
-    L2,
-    Beta,
-    Category,
-    Components,
-    Data,
-    Drop,
-    Jobs,
-    Json,
-    Loss,
-    NewData,
-    NoOverwrite,
-    Quiet,
-    Seed,
-    Target,
-    Task,
-)
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Progress, Screen
 from gbmap.cli._summary import of_schema, show_scores, show_task
@@ -39,13 +23,13 @@ _VERDICTS = {
 
 
 def report(
-    data: Data,
-    target: Target,
+    data: options.Data,
+    target: options.Target,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="PAGE", help="The page to write: .html.", show_default=False),
     ],
-    new: NewData = None,
+    new: options.NewData = None,
     json_out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the numbers of the page there: .json.")
     ] = None,
@@ -53,21 +37,21 @@ def report(
     max_rows: Annotated[
         int, typer.Option(min=10, metavar="ROWS", help="Rows on the page; more are sampled.")
     ] = 2000,
-    task: Task = None,
-    components: Components = None,
-    beta: Beta = None,
-    l2: L2 = None,
-    loss: Loss = None,
+    task: options.Task = None,
+    components: options.Components = None,
+    beta: options.Beta = None,
+    l2: options.L2 = None,
+    loss: options.Loss = None,
     test_size: Annotated[
         float, typer.Option(min=0.01, max=0.9, metavar="SHARE", help="The share of rows held out.")
     ] = 0.2,
-    drop: Drop = None,
-    category: Category = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    no_overwrite: NoOverwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    drop: options.Drop = None,
+    category: options.Category = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    no_overwrite: options.NoOverwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a model to a table and write a page about it.
 
@@ -130,7 +114,7 @@ def _outputs(
 
 
 def _page(
-    model: Any, table: Any, new: Path | None, screen: Screen, progress: Progress, **options: Any
+    model: Any, table: Any, new: Path | None, screen: Screen, progress: Progress, **settings: Any
 ) -> Any:
     """Return the report of a fitted model, with all that it is given to look at."""
     import pandas as pd
@@ -149,7 +133,7 @@ def _page(
         detector=model.detector_,
         random_state=model.random_state,
         **later,
-        **options,
+        **settings,
     )
 
 

@@ -40,14 +40,13 @@ def predict(
       zcat new.csv.gz | gbmap predict houses.gbmap - | head
     """
     output = _output(out, data, model, no_overwrite=no_overwrite)
-    loaded = load_model(model)
-    if drift:
-        need_detector(loaded, model)
 
-    def columns(frame: Any) -> Any:
+    def columns(loaded: Any, frame: Any) -> Any:
+        if drift:
+            need_detector(loaded, model)
         return predictions(loaded, frame, drift=drift)
 
-    _map_rows("predict", columns, data, output, keep, Screen(quiet=quiet))
+    _map_rows("predict", columns, model, data, output, keep, quiet)
 
 
 def transform(
@@ -70,12 +69,7 @@ def transform(
       gbmap transform houses.gbmap houses.parquet --out map.parquet
     """
     output = _output(out, data, model, no_overwrite=no_overwrite)
-    loaded = load_model(model)
-
-    def columns(frame: Any) -> Any:
-        return _coordinates(loaded, frame)
-
-    _map_rows("transform", columns, data, output, keep, Screen(quiet=quiet))
+    _map_rows("transform", _coordinates, model, data, output, keep, quiet)
 
 
 def explain(
@@ -113,14 +107,13 @@ def explain(
     if standardized and kind != "coefficients":
         raise UsageError("--standardized goes with --kind coefficients only; leave it out.")
     output = _output(out, data, model, no_overwrite=no_overwrite)
-    loaded = load_model(model)
 
-    def columns(frame: Any) -> Any:
+    def columns(loaded: Any, frame: Any) -> Any:
         from gbmap.cli._explaining import explanation
 
         return explanation(loaded, loaded.features(frame), kind=kind, standardized=standardized)
 
-    _map_rows("explain", columns, data, output, keep, Screen(quiet=quiet))
+    _map_rows("explain", columns, model, data, output, keep, quiet)
 
 
 def predictions(model: Any, frame: Any, *, drift: bool) -> Any:
@@ -133,24 +126,15 @@ def predictions(model: Any, frame: Any, *, drift: bool) -> Any:
         shares = model.pipeline_.predict_proba(features)
         columns |= {f"probability_{each}": shares[:, k] for k, each in enumerate(model.pipeline_.classes_)}
     if drift:
-        columns |= _alarms(model, features)
+        columns |= alarm_columns(model, features)
     return pd.DataFrame(columns)
 
 
-def alarm_columns(model: Any, features: Any) -> Any:
+def alarm_columns(model: Any, features: Any) -> dict[str, Any]:
     """Return what the detector says of each row."""
-    import pandas as pd
-
-    return pd.DataFrame(_alarms(model, features))
-
-
-def _alarms(model: Any, features: Any) -> dict[str, Any]:
     found = model.detector_.alarms(features)
-    return {
-        "drift_indicator": found["indicator"],
-        "drift_p_value": found["p_value"],
-        "drift_alarm": found["is_alarm"],
-    }
+    names = {"drift_indicator": "indicator", "drift_p_value": "p_value", "drift_alarm": "is_alarm"}
+    return {column: found[name] for column, name in names.items()}
 
 
 def _coordinates(model: Any, frame: Any) -> Any:
@@ -170,22 +154,23 @@ def _output(out: str, *inputs: Path, no_overwrite: bool) -> Output | None:
 
 def _map_rows(
     what: str,
-    columns: Callable[[Any], Any],
+    columns: Callable[[Any, Any], Any],
+    model: Path,
     data: Path,
     output: Output | None,
     keep: list[str] | None,
-    screen: Screen,
+    quiet: bool,
 ) -> None:
-    """Write what `columns` makes of the frames of a table, piece by piece."""
+    """Write what `columns` makes of a model and the frames of a table, piece by piece."""
     from gbmap.tables import write_table
 
-    table = open_data(data)
+    loaded, table, screen = load_model(model), open_data(data), Screen(quiet=quiet)
     passed_on = kept(keep, table.names)
 
     def results() -> Iterator[Any]:
         with screen.progress() as progress:
             for frame in frames_of(table, what, progress):
-                yield asarray_like(frame[passed_on], columns(frame))
+                yield with_kept(frame[passed_on], columns(loaded, frame))
 
     if output is None:
         write_table("-", map(_visible, results()) if sys.stdout.isatty() else results())
@@ -200,7 +185,7 @@ def _visible(frame: Any) -> Any:
     return frame.assign(**{name: texts[name].map(inert) for name in texts}).rename(columns=inert)
 
 
-def asarray_like(kept: Any, results: Any) -> Any:
+def with_kept(kept: Any, results: Any) -> Any:
     """Return the columns kept, then the results; a row may have several results, for several outputs.
 
     A column kept that has the name of a result is called "NAME (kept)".

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.compose import ColumnTransformer
 
-from gbmap._fitted.model import FittedModel, _first_of
+from gbmap._fitted.model import FittedModel
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array
@@ -80,7 +80,7 @@ def input_types(fitted: FittedModel, X: Any, kind: np.dtype[Any]) -> list[tuple[
     """
     names = column_names(X)
     types = [_tensor_type(name, column, kind) for name, column in zip(names, _column_kinds(X))]
-    by_name = hasattr(X, "columns") and isinstance(_first_of(fitted.preprocessing), ColumnTransformer)
+    by_name = hasattr(X, "columns") and isinstance(fitted.first_step, ColumnTransformer)
     if by_name or len(set(types)) > 1:
         return [(str(name), type_of([None, 1])) for name, type_of in zip(names, types)]
     return [("X", types[0]([None, len(types)]))]

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._fit.initial import CLIP
-from gbmap._fitted.model import FittedModel, _first_of
+from gbmap._fitted.model import FittedModel
 from gbmap.estimators.base import BaseGBMAP, predictor_of
 from gbmap.sql._preprocessing import Value, column, not_translatable, translate
 from gbmap.sql._text import (
@@ -139,8 +139,7 @@ def _as_names(given: Any, argument: str) -> tuple[str, ...]:
 
 def _column_names(fitted: FittedModel, columns: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of the columns that the model was fitted to, as they are in the table."""
-    first = _first_of(fitted.preprocessing)
-    met = fitted.model if first is None else first
+    met = fitted.model if fitted.first_step is None else fitted.first_step
     if not hasattr(met, "n_features_in_"):
         raise not_translatable(f"the step {type(met).__name__}")
     given = getattr(met, "feature_names_in_", None) if columns is None else columns

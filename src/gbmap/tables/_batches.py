@@ -52,12 +52,12 @@ class Batch:
         """Return the beginning of a message about one value."""
         return f"{self.label}: column {shown(column)} holds {shown(value)} in row {self.offset + row + 1:,}"
 
-    def need(self, names: Sequence[str]) -> None:
+    def check_columns(self, names: Sequence[str]) -> None:
         """Raise an error unless all of these columns are here."""
-        need(names, self.rows.schema.names, self.label)
+        check_columns(names, self.rows.schema.names, self.label)
 
 
-def need(names: Sequence[str], known: Sequence[str], label: str) -> None:
+def check_columns(names: Sequence[str], known: Sequence[str], label: str) -> None:
     """Raise an error unless all of these columns are among those known."""
     found = set(known)
     if absent := [name for name in names if name not in found]:

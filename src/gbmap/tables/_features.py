@@ -30,7 +30,7 @@ class FeatureReader:
 
     def read(self, batch: Batch) -> Arrays:
         """Return the features of a batch by their names."""
-        batch.need([column.name for column in self._schema.used])
+        batch.check_columns([column.name for column in self._schema.used])
         found: Arrays = {}
         for column in self._schema.used:
             raw = values.plain(batch.rows.column(column.name))

@@ -32,7 +32,7 @@ def least_frequency(n_rows: int) -> int:
     return min(10, max(2, n_rows // 50))
 
 
-class Watch:
+class ColumnProfile:
     """What has been seen of one column."""
 
     def __init__(self, name: str, label: str, *, as_category: bool = False):

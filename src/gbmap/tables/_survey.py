@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gbmap._utils.text import counted
-from gbmap.tables._inference import Watch
+from gbmap.tables._inference import ColumnProfile
 from gbmap.tables._progress import Progress
 from gbmap.tables._targets import guess_task
 from gbmap.tables.errors import TableError, listed, listed_near, shown
@@ -34,21 +34,21 @@ def survey(
         raise TableError(f"{shown(target)} is the target and cannot be dropped.")
     if target in category:
         raise TableError(f"{shown(target)} is the target; for classes, ask for --task classification.")
-    watches = {
-        name: Watch(name, label, as_category=name in category)
+    profiles = {
+        name: ColumnProfile(name, label, as_category=name in category)
         for name in names
         if name in wanted and name not in drop
     }
-    n_rows = _see_all(data, watches, progress)
-    watched = watches.pop(target)
-    if watched.n_present < _LEAST_ROWS:
+    n_rows = _see_all(data, profiles, progress)
+    of_target = profiles.pop(target)
+    if of_target.n_present < _LEAST_ROWS:
         raise TableError(
-            f"{label} has {counted(watched.n_present, 'row')} with a value of the target {shown(target)}; "
+            f"{label} has {counted(of_target.n_present, 'row')} with a value of the target {shown(target)}; "
             f"a fit needs {_LEAST_ROWS}."
         )
-    task, reason, kind = guess_task(watched, task)
-    found = tuple(watch.column() for watch in watches.values())
-    schema = Schema(target, task, reason, kind, found, n_rows, watched.n_missing)
+    task, reason, kind = guess_task(of_target, task)
+    found = tuple(profile.column() for profile in profiles.values())
+    schema = Schema(target, task, reason, kind, found, n_rows, of_target.n_missing)
     _check_used(label, schema)
     return schema
 
@@ -60,11 +60,11 @@ def _check_asked(label: str, names: list[str], asked: dict[str, Iterable[str]]) 
             raise TableError(f"{label} has no column {listed(unknown)} ({argument}); it has {has}.")
 
 
-def _see_all(data: Any, watches: dict[str, Watch], progress: Progress) -> int:
+def _see_all(data: Any, profiles: dict[str, ColumnProfile], progress: Progress) -> int:
     n_rows = 0
-    for batch in batches_of(data, list(watches)):
-        for watch in watches.values():
-            watch.see(batch)
+    for batch in batches_of(data, list(profiles)):
+        for profile in profiles.values():
+            profile.see(batch)
         n_rows += len(batch)
         progress("reading", n_rows, None)
     return n_rows

@@ -107,7 +107,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     A fit reads the table twice, first to see what the columns are, and then keeps the rows in memory: 8
     bytes a value, some six times over. Predictions need memory for 50,000 rows only. With ``test_size=0``
-    the detector watches a model of its own, fitted to the reference rows; it is the same model if they are
+    the detector profiles a model of its own, fitted to the reference rows; it is the same model if they are
     all rows.
 
     Examples

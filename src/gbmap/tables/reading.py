@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gbmap._utils.optional import require
-from gbmap.tables._batches import Batch, check_names, in_parts, need
+from gbmap.tables._batches import Batch, check_columns, check_names, in_parts
 from gbmap.tables._parquet import ParquetRows
 from gbmap.tables._sources import Source
 from gbmap.tables._text import TextRows
@@ -92,7 +92,7 @@ class Table:
         batch : Batch
         """
         names = self.names if columns is None else list(columns)
-        need(names, self.names, self.label)
+        check_columns(names, self.names, self.label)
         offset = 0
         for rows in self._rows.batches(names):
             yield from in_parts(Batch(rows, self.label, offset), max_rows)
