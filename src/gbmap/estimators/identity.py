@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
-from gbmap._core.arrays import is_foreign, to_numpy
+from gbmap._core.arrays import in_memory
 
 # What is installed here counts by its name: it does not change while a fit is interrupted.
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -68,7 +68,8 @@ class _Digests:
         return found
 
     def _content(self, value: Any, cloned: bool) -> bytes:
-        if isinstance(value, np.ndarray | np.generic) or scipy.sparse.issparse(value) or is_foreign(value):
+        value = in_memory(value)
+        if isinstance(value, np.ndarray | np.generic) or scipy.sparse.issparse(value):
             return self._array(value)
         if isinstance(value, list | tuple):
             return _hash(type(value).__name__, *(self.of(item, cloned=cloned) for item in value))
@@ -91,7 +92,7 @@ class _Digests:
             csr = scipy.sparse.csr_array(array)
             parts = map(self._array, (csr.data, csr.indices, csr.indptr))
             return _hash("sparse", repr(csr.shape).encode(), *parts)
-        array = to_numpy(array) if is_foreign(array) else np.asarray(array)
+        array = np.asarray(array)
         head = f"{array.dtype.str}{array.shape}".encode()
         if array.dtype.names:  # between the fields there may be bytes that nobody has set
             return _hash("fields", head, *(self._array(array[name]) for name in array.dtype.names))

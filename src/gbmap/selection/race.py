@@ -13,8 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._fit.refining import Boosted, refine_fit, same_length
-from gbmap._fit.sources.device import DeviceSource, take
-from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._fit.sources.device import take
 from gbmap._utils.typing import Array
 
 # Rows to fit, and rows held out.
@@ -151,14 +150,10 @@ def refined_losses(grown: Grown, n_components: int, X: Any, y: Any, weight: Arra
 def _opened(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> AbstractContextManager[Boosted]:
     """Return what a fit to a fold begins with, its held-out rows for validation."""
     to_fit, held_out = (
-        (_some(X, rows), _some(y, rows), None if weight is None else weight[rows]) for rows in fold
+        (take(X, rows), take(y, rows), None if weight is None else weight[rows]) for rows in fold
     )
     opened: AbstractContextManager[Boosted] = model._opened(to_fit, held_out)
     return opened
-
-
-def _some(values: Any, rows: Array) -> Any:
-    return take(values, rows) if DeviceSource.holds(values) else safe_indexing(values, rows)
 
 
 def _is_past_best(losses: Sequence[float]) -> bool:

@@ -25,7 +25,7 @@ from gbmap._fit.sources.memory import MemorySource, read_weight, scaled_weight
 from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.device import lent, map_device
 from gbmap._rows.standard import DeviceTable
-from gbmap._utils.scikit_learn import check_y
+from gbmap._utils.scikit_learn import check_y, safe_indexing
 from gbmap._utils.typing import Array
 
 # Fewer rows are fitted in memory: a pass over them there takes no longer than a call to a device.
@@ -105,9 +105,9 @@ class DeviceSource(MemorySource):
 
 
 def take(array: Any, indices: Array) -> Any:
-    """Return some rows of an array of any library."""
+    """Return some rows of an array of any library, of a frame or of a list."""
     if not is_foreign(array):
-        return array[indices]
+        return safe_indexing(array, indices)
     xp = namespace(array)
     return xp.take(array, xp.asarray(indices, device=array.device), axis=0)
 
