@@ -23,6 +23,13 @@ BENCHMARKS = DOCS / "benchmarks"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md"])
 GALLERY = sorted((DOCS / "gallery").rglob("plot_*.py"))
 NO_LIBRARY = {"gbmap.cli", "gbmap.demo"}  # programs: the reference has what can be imported with profit
+GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")]
+TRACKED = [
+    path
+    for folder in ("src", "tests", "docs", "benchmarks", "tools")
+    for path in (ROOT / folder).rglob("*")
+    if path.is_file() and not {"generated", "__pycache__"} & set(path.parts)
+] + [path for path in ROOT.iterdir() if path.is_file()]
 needs_data = pytest.mark.skipif(not os.environ.get("GBMAP_DATA"), reason="GBMAP_DATA names no folder")
 
 
@@ -312,15 +319,25 @@ def figures(cells):
     return [float(cell.split()[0]) for cell in cells]
 
 
+@pytest.mark.parametrize("page", sorted({*PAGES, *GUIDES}), ids=by_name)
+def test_the_files_that_a_page_names_are_there(page):
+    named = re.findall(r"`([\w./-]+/|[\w./-]+\.(?:py|toml|md|txt|cff))`", page.read_text(encoding="utf-8"))
+    known = [f"/{path.relative_to(ROOT).as_posix()}" for path in TRACKED]
+    known += [f"{each.rpartition('/')[0]}/" for each in known]
+    elsewhere = ("build/", "results/", ".github/")  # made by commands, or left out of a source distribution
+    missing = [name for name in named if not any(each.endswith(f"/{name}") for each in known)]
+    assert not [name for name in missing if not name.startswith(elsewhere)]
+
+
 def test_the_readme_is_short():
     assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") < 120
 
 
 LINKED = [
+    *GUIDES,
     *PAGES,
     *sorted(BENCHMARKS.glob("*.md")),
     *sorted(ROOT.glob("[A-Z]*.md")),
-    ROOT / "benchmarks/README.md",
 ]
 
 

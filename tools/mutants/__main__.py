@@ -68,7 +68,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=100, help="of changes")
     parser.add_argument("--seed", type=int, default=0, help="the same seed, the same changes")
-    parser.add_argument("--only", default="", help="those whose file and line hold this: _racing.py:104")
+    parser.add_argument("--only", default="", help="those whose file and line hold this: race.py:104")
     parser.add_argument("--processes", type=int, default=2)
     return parser.parse_args()
 
