@@ -13,7 +13,7 @@ from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
-from gbmap._core.rows import Sample
+from gbmap._core.rows import Rows
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.reading import check_spread
 from gbmap._fit.records import StageRecord
@@ -31,19 +31,15 @@ class FitProblem:
 
     Attributes
     ----------
-    samples : list of Sample
-        Of the rows to fit, the smallest first; they follow their scores.
+    engine : BoostingProblem
+        Its samples, of the rows to fit, follow their scores.
     moments : Moments
         Of the columns of X.
     target_deviation : array of shape (K,)
         The spread of y - f_0.
     """
 
-    rows: Any
-    validation_rows: Any
-    samples: list[Sample]
-    objective: Objective
-    solver: Solver
+    engine: BoostingProblem
     moments: Moments
     target_deviation: Array
     activation: str
@@ -81,10 +77,13 @@ class FitProblem:
         objective = replace(objective, ridge=ridge, ridge_units=ridge_units)
         solver = Solver(settings.n_init, settings.max_iter, settings.tol, settings.monotone, sample_rows)
         samples = draw_samples(rows, solver, settings.seed)
-        return cls(
-            rows, validation_rows, samples, objective, solver, found.moments, found.target_deviation,
-            settings.activation,
-        )  # fmt: skip
+        engine = BoostingProblem(rows, validation_rows, samples, objective, solver)
+        return cls(engine, found.moments, found.target_deviation, settings.activation)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows to fit."""
+        return self.engine.rows
 
     def empty_ensemble(self) -> Ensemble:
         """Return the ensemble without learners."""
@@ -93,11 +92,7 @@ class FitProblem:
 
     def boost(self, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
         """Grow an ensemble, stage by stage."""
-        return boost(self.for_engine(self.validation_rows), ensemble, n_stages, seed)
-
-    def for_engine(self, validation_rows: Any) -> BoostingProblem:
-        """Return the same as the engine takes it, with rows to validate on, or without."""
-        return BoostingProblem(self.rows, validation_rows, self.samples, self.objective, self.solver)
+        return boost(self.engine, ensemble, n_stages, seed)
 
     def boosted(self, n_stages: int, seed: int) -> Ensemble:
         """Return an ensemble of so many stages, grown from nothing."""
@@ -110,7 +105,7 @@ class FitProblem:
     def loss_unit(self) -> Array:
         """What a loss in standard units is in those of y, for each output."""
         with np.errstate(over="ignore", under="ignore"):
-            unit: Array = self.rows.units.target_scale**self.objective.loss.degree
+            unit: Array = self.rows.units.target_scale**self.engine.objective.loss.degree
         return unit
 
     def first_record(self) -> StageRecord:
@@ -120,18 +115,16 @@ class FitProblem:
 
     def _losses(self, shift: Array | None = None) -> StageRecord:
         own, unseen = (
-            float(np.mean(self.loss_unit * mean_losses(rows, self.objective.loss, shift)))
-            for rows in (self.rows, self.validation_rows)
+            float(np.mean(self.loss_unit * mean_losses(rows, self.engine.objective.loss, shift)))
+            for rows in (self.rows, self.engine.validation_rows)
         )
         return StageRecord(own, unseen)
 
     def trimmed_loss(self) -> float:
         """Return the mean loss of the validation rows as they are, without those of the largest losses."""
-        assert self.validation_rows is not None
-        loss = self.objective.loss
-        each = [
-            self.validation_rows.row_losses(loss, k).trimmed_mean(loss) for k in range(self.rows.n_outputs)
-        ]
+        rows, loss = self.engine.validation_rows, self.engine.objective.loss
+        assert rows is not None
+        each = [rows.row_losses(loss, k).trimmed_mean(loss) for k in range(rows.n_outputs)]
         return float(np.mean(self.loss_unit * each))
 
     def record(self, stage: Stage) -> StageRecord:
@@ -166,5 +159,7 @@ class FitProblem:
             replayed.append(replace(losses, **taken))
         return replayed
 
-    def _all_rows(self) -> list[Any]:
-        return [self.rows] if self.validation_rows is None else [self.rows, self.validation_rows]
+    def _all_rows(self) -> list[Rows]:
+        return (
+            [self.rows] if self.engine.validation_rows is None else [self.rows, self.engine.validation_rows]
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def refine_fit(fit: Boosted) -> Refined:
     curves, is_open = None, settings.refines_by_unseen_rows
     _check_beta(problem, ensemble)
     limits = np.full(ensemble.n_outputs, MOST_STEPS if is_open else int(settings.refine))
-    validation_rows = problem.validation_rows if is_open else None
+    validation_rows = problem.engine.validation_rows if is_open else None
     if is_open and validation_rows is None:
         folds = _folds(settings, fit.source)
         curves = _curves_of_folds(fit, folds)
@@ -82,7 +82,7 @@ def refine_fit(fit: Boosted) -> Refined:
     logger.info("refined by %s iterations", ", ".join(map(str, n_steps)))
     if n_steps.any():
         ensemble = refined_ensemble(
-            ensemble, found, problem.samples[0], problem.rows.units, problem.objective
+            ensemble, found, problem.engine.samples[0], problem.rows.units, problem.engine.objective
         )
     return Refined(ensemble, n_steps, curves)
 
@@ -107,7 +107,7 @@ def _better(best: Refinement, other: Refinement) -> Refinement:
 
 def _check_beta(problem: FitProblem, ensemble: Ensemble) -> None:
     bends = ensemble.beta * problem.rows.units.target_scale[ensemble.outputs]
-    if not np.allclose(bends, problem.objective.activation.beta, rtol=1e-6, atol=0.0):
+    if not np.allclose(bends, problem.engine.objective.activation.beta, rtol=1e-6, atol=0.0):
         raise ValueError(
             "refine must be False when learners of an earlier fit have another beta, or come from a y of "
             "another spread: learners that bend alike are optimised together. Set warm_start=False to start "
@@ -129,9 +129,9 @@ def best_step(curves: Array, weight: Array) -> int:
 def _refine_outputs(
     problem: FitProblem, validation_rows: Any, ensemble: Ensemble, limits: Array
 ) -> list[Refinement]:
-    for_engine = problem.for_engine(validation_rows)
+    engine = replace(problem.engine, validation_rows=validation_rows)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-        return [refine(for_engine, ensemble, output, int(limit)) for output, limit in enumerate(limits)]
+        return [refine(engine, ensemble, output, int(limit)) for output, limit in enumerate(limits)]
 
 
 def _curves_of_folds(fit: Boosted, folds: list[tuple[Array, Array]]) -> Array:
@@ -151,7 +151,7 @@ def _curves_of_fold(fit: Boosted, train: Array, test: Array) -> list[Array]:
     ensemble = problem.boosted(fit.ensemble.n_stages, settings.seed)
     problem.restore(origin)
     limits = np.full(part.n_outputs, MOST_STEPS)
-    found = _refine_outputs(problem, problem.validation_rows, ensemble, limits)
+    found = _refine_outputs(problem, problem.engine.validation_rows, ensemble, limits)
     return [problem.loss_unit[k] * each.curve for k, each in enumerate(found)]
 
 
