@@ -177,6 +177,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.nightly
 def test_sharing_large_rows_between_processes_prints_nothing():
     done = subprocess.run([sys.executable, "-c", THREE_CALLS_WITH_ONE_X], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -55,6 +55,7 @@ CODE = """
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
 def test_a_million_rows_are_predicted_in_bounded_memory(place):
     files = [str(place / name) for name in ("large.csv", "model.gbmap", "predicted.csv")]

@@ -44,17 +44,18 @@ def make_table(n=600, seed=0):
 
 
 TABLE = make_table()
+CHOSEN = {"beta": 5.0, "l2_regularization": 1e-3}  # so that a fit has nothing to search for
 NOISE = 0.01 * np.random.default_rng(0).normal(size=len(TABLE))
 
 
 @pytest.fixture(scope="module")
 def regression():
-    return TableModel("y", n_components=4, beta=5.0, l2_regularization=1e-3).fit(TABLE, drop=["level"])
+    return TableModel("y", n_components=4, **CHOSEN).fit(TABLE, drop=["level"])
 
 
 @pytest.fixture(scope="module")
 def classification():
-    return TableModel("level", n_components=4).fit(TABLE, drop=["y"])
+    return TableModel("level", n_components=4, **CHOSEN).fit(TABLE, drop=["y"])
 
 
 def csv_of(frame):
@@ -119,7 +120,7 @@ def test_another_seed_gives_another_fit(regression):
 
 
 def test_all_rows_can_be_fitted(regression):
-    model = TableModel("y", n_components=2, test_size=0).fit(TABLE, drop=["level"])
+    model = TableModel("y", n_components=2, test_size=0, **CHOSEN).fit(TABLE, drop=["level"])
     assert model.scores_ is None
     assert (model.n_fitted_, model.n_held_out_) == (600, 0)
     assert model.detector_.calibration_size_ == 600
@@ -129,11 +130,17 @@ def test_all_rows_can_be_fitted(regression):
 
 
 def test_the_detector_keeps_so_many_rows_or_is_left_out():
-    model = TableModel("y", n_components=2, reference_rows=50).fit(TABLE, drop=["level"])
+    model = TableModel("y", n_components=2, reference_rows=50, **CHOSEN).fit(TABLE, drop=["level"])
     assert model.detector_._drifter.inputs.shape[0] == 50
     assert model.detector_.calibration_size_ == 50
-    assert TableModel("y", n_components=2, reference_rows=0).fit(TABLE, drop=["level"]).detector_ is None
-    assert TableModel("y", n_components=2, reference_rows=2).fit(TABLE, drop=["level"]).detector_ is not None
+    assert (
+        TableModel("y", n_components=2, reference_rows=0, **CHOSEN).fit(TABLE, drop=["level"]).detector_
+        is None
+    )
+    assert (
+        TableModel("y", n_components=2, reference_rows=2, **CHOSEN).fit(TABLE, drop=["level"]).detector_
+        is not None
+    )
 
 
 def test_the_detector_is_calibrated_with_the_held_out_rows(regression):
@@ -172,7 +179,9 @@ def test_what_is_left_open_is_chosen_by_cross_validation_of_the_fitted_rows():
 def test_what_is_chosen_may_be_refined():
     X, y = make_friedman1(400, noise=0.2, random_state=0)
     frame = pd.DataFrame(X).add_prefix("x").assign(y=y)
-    plain, refined = (TableModel("y", refine=refine).fit(frame) for refine in (False, True))
+    plain, refined = (
+        TableModel("y", beta=5.0, refine=refine, reference_rows=0).fit(frame) for refine in (False, True)
+    )
     assert refined.pipeline_[-1].n_refinements_[0] == refined.pipeline_[-1].refine > 0
     assert refined.scores_["gbmap"]["r2"] > plain.scores_["gbmap"]["r2"]
 
@@ -202,14 +211,16 @@ def test_few_rows_are_fitted_with_the_defaults():
 
 def test_progress_is_told():
     told = []
-    TableModel("y", n_components=3).fit(TABLE, drop=["level"], progress=lambda *step: told.append(step))
+    TableModel("y", n_components=3, **CHOSEN).fit(
+        TABLE, drop=["level"], progress=lambda *step: told.append(step)
+    )
     assert [step for step in told if step[0] == "reading"] == [("reading", 600, None), ("reading", 600, 600)]
     assert [step for step in told if step[0] == "fitting"] == [("fitting", k, 3) for k in range(4)]
     assert told[-1] == ("calibrating", 1, 1)
 
 
 def test_columns_can_be_chosen_dropped_and_called_categories():
-    model = TableModel("y", n_components=2, reference_rows=0)
+    model = TableModel("y", n_components=2, reference_rows=0, **CHOSEN)
     assert model.fit(TABLE, columns=["age", "ok"]).schema_.features == ["age", "ok"]
     schema = model.fit(TABLE, columns=["age", "ok"], drop=["ok"], category=["age"]).schema_
     assert (schema.features, schema.categories) == (["age"], ["age"])
@@ -217,13 +228,15 @@ def test_columns_can_be_chosen_dropped_and_called_categories():
 
 def test_only_categories_or_only_numbers_make_a_model():
     for columns in ([CITY], ["age"], ["when"]):
-        model = TableModel("level", n_components=2).fit(TABLE, columns=columns)
+        model = TableModel("level", n_components=2, **CHOSEN).fit(TABLE, columns=columns)
         assert model.predict(TABLE[columns]).shape == (600,)
 
 
 def test_a_missing_category_is_a_category():
     word = pd.Series(["a", "b", None] * 200, dtype=object)
-    model = TableModel("y", n_components=2).fit(pd.DataFrame({"word": word, "y": word.isna() + NOISE}))
+    model = TableModel("y", n_components=2, **CHOSEN).fit(
+        pd.DataFrame({"word": word, "y": word.isna() + NOISE})
+    )
     predicted = model.predict(pd.DataFrame({"word": ["a", "b", None, "new"]}))
     np.testing.assert_allclose(predicted[:3], [0, 0, 1], atol=0.05)
     assert predicted[3] != predicted[2]
@@ -231,7 +244,7 @@ def test_a_missing_category_is_a_category():
 
 def test_at_most_30_categories_become_inputs():
     data = TABLE[["y"]].assign(word=[f"w{int(k**0.6)}" for k in range(600)])
-    model = TableModel("y", n_components=2).fit(data)
+    model = TableModel("y", n_components=2, **CHOSEN).fit(data)
     counts = data.word.value_counts()
     (column,) = model.schema_.columns
     assert len(column.levels) == 30 < (counts >= 10).sum() < len(counts)
@@ -243,7 +256,7 @@ def test_a_column_with_values_only_in_held_out_rows_is_no_trouble(regression):
     test = regression.split(TABLE)[2].index
     sparse = TABLE.assign(rare=np.nan)
     sparse.loc[test[:5], "rare"] = [1.0, 2.0, 3.0, 4.0, 5.0]
-    model = TableModel("y", n_components=2).fit(sparse, drop=["level"])
+    model = TableModel("y", n_components=2, **CHOSEN).fit(sparse, drop=["level"])
     assert np.isfinite(model.predict(sparse)).all()
 
 
@@ -260,7 +273,7 @@ def test_a_column_with_values_only_in_held_out_rows_is_no_trouble(regression):
 def test_classes_are_of_the_users_type(values, kind):
     y = pd.Series(values * 200, dtype=object if isinstance(values[0], str) else None)
     data = TABLE[["age"]].assign(y=y)
-    model = TableModel("y", task="classification", n_components=2, reference_rows=0).fit(data)
+    model = TableModel("y", task="classification", n_components=2, reference_rows=0, **CHOSEN).fit(data)
     assert isinstance(model.predict(data)[0], kind)
     assert model.predict_proba(data).shape == (600, len(model.pipeline_.classes_))
     assert model.evaluate(csv_of(data))["accuracy"] == model.score(data)
@@ -300,7 +313,7 @@ def test_missing_columns_are_named(regression):
 def test_a_new_category_is_like_a_rare_one_and_a_missing_value_is_filled(regression):
     table, one = TABLE.copy(), TABLE.iloc[:1]
     table.loc[:8, CITY] = "Bergen"
-    model = TableModel("y", n_components=3).fit(table, drop=["level"])
+    model = TableModel("y", n_components=3, **CHOSEN).fit(table, drop=["level"])
     assert "Bergen" not in model.schema_.columns[2].levels
     predicted = [model.predict(one.assign(**{CITY: [city]}))[0] for city in ("Bergen", "Narvik", "Oslo")]
     assert predicted[0] == predicted[1] != predicted[2]
@@ -408,7 +421,7 @@ def test_hostile_names_are_stored_and_read_as_they_are(tmp_path):
     names = ["\t", '"', "\\", "__class__", "a" * 500, "\u202e", "ж{}", "'; drop", "%s", "..\\/"]
     names[0] = "\tx"
     data = pd.DataFrame(X, columns=names).assign(**{"<y>\n": y})
-    model = TableModel("<y>\n", n_components=2, reference_rows=20).fit(data)
+    model = TableModel("<y>\n", n_components=2, reference_rows=20, **CHOSEN).fit(data)
     gbmap.save(model, tmp_path / "m")
     loaded = gbmap.load(tmp_path / "m")
     assert loaded.schema_.features == names
