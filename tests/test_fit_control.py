@@ -724,7 +724,7 @@ def in_another_thread(function):
         return pool.submit(function).result()
 
 
-@pytest.mark.skipif(max(blas_threads(), default=1) < 2, reason="BLAS has one thread anyway")
+@pytest.mark.usefixtures("two_blas_threads")
 @pytest.mark.parametrize("first_to_end", ["first to start", "last to start"])
 def test_overlapping_fits_hold_blas_at_one_thread_and_give_it_back(first_to_end):
     X, y = problem()
@@ -759,7 +759,7 @@ def test_overlapping_fits_hold_blas_at_one_thread_and_give_it_back(first_to_end)
     assert set(np.ravel(seen)) == {1}
 
 
-@pytest.mark.skipif(max(blas_threads(), default=1) < 2, reason="BLAS has one thread anyway")
+@pytest.mark.usefixtures("two_blas_threads")
 def test_a_fit_leaves_the_control_of_blas_to_others():
     X, y = problem()
     regressor(n_components=1).fit(X, y)
