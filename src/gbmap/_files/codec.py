@@ -62,37 +62,23 @@ def by_skops(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Registry:
-    """The classes whose instances may be stored, by the name that stands for them in files.
+    """The classes whose instances may be stored, by the name that stands for them in files."""
 
-    Attributes
-    ----------
-    classes : dict of str to type
-        Dataclasses are stored by their fields, others by their state as for pickling.
-    check : callable
-        Called with each instance that is written or was read; raises ValueError if it is impossible.
-    way_out : callable
-        Gives the end of the message about an object that cannot be stored.
-    left_out : set of str
-        Members that are not stored.
-    added : dict of str to dict
-        By the names of classes: members that files from before them do not have, and what they are then.
-    renamed : dict of str to dict
-        By the names of classes: names of members in files, and what they are called now.
-    admit : callable
-        Called with a class and the members of an instance, when it is written and before one is made of them;
-        raises ValueError if that cannot be.
-    listed : set of str
-        Members in whose lists instances may stand.
-    """
-
+    # Dataclasses are stored by their fields, others by their state as for pickling.
     classes: Mapping[str, type]
+    # Called with each instance that is written or was read; raises ValueError if it is impossible.
     check: Callable[[Any], None]
+    # Gives the end of the message about an object that cannot be stored.
     way_out: Callable[[Any], str] = by_skops
-    left_out: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()  # members that are not stored
+    # By the names of classes: members that files from before them do not have, and what they are then.
     added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # By the names of classes: names of members in files, and what they are called now.
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Called with a class and the members of an instance, when it is written and before one is made of them;
+    # raises ValueError if that cannot be.
     admit: Callable[[type, Mapping[str, Any]], None] = lambda cls, members: None
-    listed: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()  # members in whose lists instances may stand
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a class, None if it is not known."""

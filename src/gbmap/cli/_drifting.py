@@ -59,20 +59,8 @@ def alarms(
 def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, Any]]:
     """Return what each column has to do with the drift, the largest share in the shift first.
 
-    Parameters
-    ----------
-    model : TableModel
-    features : pandas.DataFrame
-        The rows.
-    contributions : array of shape (p,) or (p, K)
-        The shares of the columns in the shift of the mean prediction.
-
-    Returns
-    -------
-    columns : list of dict
-        With "column", "shift", its share in the shift (of the output where it is largest), "alarms", its
-        mean absolute share in the indicator of rows that raise the alarm (None if there are none), and
-        "change", what is different in the column.
+    "shift" is its share in the shift, of the output where it is largest; "alarms" its mean absolute share in
+    the indicator of rows that raise the alarm, None if there are none; "change" what is different in it.
     """
     fitted = FittedModel.of(model.pipeline_)
     shifts = contributions.reshape(len(contributions), -1)

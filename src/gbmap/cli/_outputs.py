@@ -14,17 +14,10 @@ from gbmap.cli._screen import Screen
 
 @dataclass(frozen=True)
 class Output:
-    """A file that is going to be written.
-
-    Attributes
-    ----------
-    path : Path
-    replaces : bool
-        Whether another one is there.
-    """
+    """A file that is going to be written."""
 
     path: Path
-    replaces: bool
+    replaces: bool  # whether another one is there
 
     @classmethod
     def at(
@@ -35,19 +28,10 @@ class Output:
         no_overwrite: bool,
         option: str = "--out",
     ) -> Output:
-        """Return the output at a path, or refuse it.
+        """Return the output at a path that an option named, or refuse it.
 
-        Parameters
-        ----------
-        path : str or Path
-        endings : tuple of str
-            What its name may end in, by which the contents are told. Devices and pipes may have any name.
-        *inputs : Path or None
-            What is read, which the output must not be.
-        no_overwrite : bool
-            Whether a file that is there is to stay.
-        option : str, default="--out"
-            What named the path.
+        The endings of its name tell the contents; devices and pipes may have any name. What is read must not
+        be written.
         """
         path = Path(path)
         _refuse_input(path, inputs, option)

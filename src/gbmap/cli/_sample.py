@@ -12,23 +12,12 @@ from gbmap._utils.typing import Array
 
 @dataclass
 class Sample:
-    """At most so many rows of a stream, each row with the same chance, in their order.
-
-    Attributes
-    ----------
-    size : int
-    n_rows : int
-        The rows that went by.
-    features : pandas.DataFrame or None
-        Those that were kept.
-    targets : array or None
-        Their labels, if all are known.
-    """
+    """At most so many rows of a stream, each row with the same chance, in their order."""
 
     size: int
-    n_rows: int = 0
-    features: Any = None
-    targets: Array | None = None
+    n_rows: int = 0  # the rows that went by
+    features: Any = None  # those that were kept
+    targets: Array | None = None  # their labels, if all are known
     _keys: Array = field(default_factory=lambda: np.empty(0))
     _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 

@@ -32,18 +32,10 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True)
 class Screen:
-    """Where a command writes.
+    """Where a command writes."""
 
-    Attributes
-    ----------
-    json : bool
-        Whether the result is one JSON document.
-    quiet : bool
-        Whether to leave out progress and notes.
-    """
-
-    json: bool = False
-    quiet: bool = False
+    json: bool = False  # whether the result is one JSON document
+    quiet: bool = False  # whether to leave out progress and notes
 
     def result(self, document: dict[str, Any], show: Callable[[Page, dict[str, Any]], None]) -> None:
         """Print a document as JSON, or let `show` write it on a page."""

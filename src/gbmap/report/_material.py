@@ -22,26 +22,15 @@ _MOST_OUTPUTS = 12  # classes of their own on the page
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of one of the tables given.
+    """Some rows of one of the tables given."""
 
-    Attributes
-    ----------
-    kind : str
-        "training", "held out" or "new".
-    X : array or frame of n rows
-    y : array of shape (n,) or None
-    labels : list of n str
-        How a reader finds the row again: its label in the index of a frame, else its position.
-        None yet before the first sample is drawn.
-    n_given : int
-        How many rows the whole table has.
-    """
-
-    kind: str
+    kind: str  # "training", "held out" or "new"
     X: Any
     y: Array | None
+    # How a reader finds the row again: its label in the index of a frame, else its position. None yet before
+    # the first sample is drawn.
     labels: list[str]
-    n_given: int
+    n_given: int  # how many rows the whole table has
 
     @classmethod
     def of(cls, kind: str, X: Any, y: Any, names: tuple[str, str]) -> Rows:
@@ -80,33 +69,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Material:
-    """A fitted model and the rows to look at it with.
+    """A fitted model and the rows to look at it with."""
 
-    Attributes
-    ----------
-    model : estimator
-        As given.
-    fitted : FittedModel
-    training, held_out : Rows
-        At most 20,000.
-    study : Rows
-        Training rows, at most 10,000, fewer for many columns and outputs.
-    new : Rows or None
-    points : list of Rows
-        Those on the map, by kind.
-    outputs : list of int
-        The outputs that are shown: all, or those of the most frequent classes.
-    target_name : str
-    """
-
-    model: Any
+    model: Any  # as given
     fitted: FittedModel
-    training: Rows
+    training: Rows  # at most 20,000
     held_out: Rows
-    study: Rows
+    study: Rows  # training rows, at most 10,000, fewer for many columns and outputs
     new: Rows | None
-    points: list[Rows]
-    outputs: list[int]
+    points: list[Rows]  # those on the map, by kind
+    outputs: list[int]  # the outputs that are shown: all, or those of the most frequent classes
     target_name: str
 
     @property

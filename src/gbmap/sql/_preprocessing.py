@@ -29,20 +29,11 @@ from gbmap.sql._text import Dialect, clip, identifier, literal, number
 
 @dataclass(frozen=True)
 class Value:
-    """An expression of the table's columns.
+    """An expression of the table's columns."""
 
-    Attributes
-    ----------
-    plain : str
-        The value as the table has it.
-    number : str
-        The value as a finite number, or NULL.
-    guards : tuple of str
-        Expressions to add to what is computed from it: zero, or NULL where a step refuses the row.
-    """
-
-    plain: str
-    number: str
+    plain: str  # the value as the table has it
+    number: str  # the value as a finite number, or NULL
+    # Expressions to add to what is computed from it: zero, or NULL where a step refuses the row.
     guards: tuple[str, ...] = ()
 
     def computed(self, sql: str) -> Value:

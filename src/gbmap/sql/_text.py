@@ -18,17 +18,11 @@ _LONGEST_SUM = 100
 
 @dataclass(frozen=True)
 class Dialect:
-    """What databases differ in.
+    """What databases differ in."""
 
-    Attributes
-    ----------
-    is_number : str
-        The condition that {0} is a finite number.
-    fence : str
-        The end of a subquery that makes the planner compute its expressions once, not at each use.
-    """
-
+    # The condition that {0} is a finite number.
     is_number: str = "CAST({0} AS DOUBLE PRECISION) BETWEEN -1e308 AND 1e308"
+    # The end of a subquery that makes the planner compute its expressions once, not at each use.
     fence: str = ""
 
 

@@ -14,20 +14,11 @@ from gbmap.tables.errors import TableError, listed, listed_near, shown
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table, with what is needed to name one of them in a message.
-
-    Attributes
-    ----------
-    rows : pyarrow.RecordBatch or pyarrow.Table
-    label : str
-        What the table is called.
-    offset : int
-        The number of rows before these.
-    """
+    """Some rows of a table, with what is needed to name one of them in a message."""
 
     rows: Any
-    label: str = "the frame"
-    offset: int = 0
+    label: str = "the frame"  # what the table is called
+    offset: int = 0  # the number of rows before these
 
     @classmethod
     def of(cls, frame: Any) -> Batch:

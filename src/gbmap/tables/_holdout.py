@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     accuracy_score,
     log_loss,
@@ -18,9 +13,8 @@ from sklearn.metrics import (
     roc_auc_score,
     root_mean_squared_error,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
+from gbmap._utils.references import fit_references
 from gbmap._utils.typing import Array
 
 
@@ -55,19 +49,10 @@ def metrics(
 def scores(model: Any, X: Any, y: Array, X_test: Any, y_test: Array) -> dict[str, dict[str, float]]:
     """Return the metrics on held-out rows of a fitted model, of a linear one and of a constant."""
     classes = getattr(model, "classes_", None)
-    linear, constant = (
-        (Ridge(), DummyRegressor())
-        if classes is None
-        else (LogisticRegression(max_iter=500), DummyClassifier(strategy="prior"))
-    )
-    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X))
-    rivals = {"linear": make_pipeline(scaler, linear), "constant": constant}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of rivals, not of the model
-        fitted = {name: rival.fit(X, y) for name, rival in rivals.items()}
+    linear, constant = fit_references(X, y, is_classifier=classes is not None, max_iter=500)
     return {
         name: metrics(y_test, each.predict(X_test), probabilities(each, X_test), classes)
-        for name, each in {"gbmap": model, **fitted}.items()
+        for name, each in (("gbmap", model), ("linear", linear), ("constant", constant))
     }
 
 

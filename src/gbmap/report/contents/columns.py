@@ -23,24 +23,13 @@ _FEWEST = 8
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column."""
 
-    Attributes
-    ----------
-    feature : int
-        Its position among the names of the features.
-    kind : str
-        "number" or "category".
-    levels : list of str
-        The categories, the most frequent first; None for a number. Of many, the last is for all others.
-    values : list
-        Numbers, or positions of categories, a row each; None where missing.
-    """
-
-    feature: int
-    kind: str
+    feature: int  # its position among the names of the features
+    kind: str  # "number" or "category"
+    # The categories, the most frequent first; None for a number. Of many, the last is for all others.
     levels: list[str] | None
-    values: list[Any]
+    values: list[Any]  # numbers, or positions of categories, a row each; None where missing
 
 
 def read_columns(material: Material, features: Array, digits: int, n_bytes: int) -> list[Column]:

@@ -25,22 +25,13 @@ _UNLIKELY = 0.01  # a chance below it makes more alarms than expected worth sayi
 
 @dataclass(frozen=True)
 class Reason:
-    """How one feature has moved the prediction.
-
-    Attributes
-    ----------
-    feature : int
-    contribution : list of float
-        Its share in the shift of the mean score, for each output shown.
-    extrapolation : float
-        The mean size of its share in how far a new row's score is from that of its neighbours.
-    training_mean, new_mean : float or None
-        The mean of the column; None for a category.
-    """
+    """How one feature has moved the prediction."""
 
     feature: int
-    contribution: list[float | None]
+    contribution: list[float | None]  # its share in the shift of the mean score, for each output shown
+    # The mean size of its share in how far a new row's score is from that of its neighbours.
     extrapolation: float | None
+    # The mean of the column; None for a category.
     training_mean: float | None
     new_mean: float | None
 
@@ -58,53 +49,35 @@ class Shift:
 
 @dataclass(frozen=True)
 class Drift:
-    """New rows beside those of the training.
+    """New rows beside those of the training."""
 
-    Attributes
-    ----------
-    verdict : str
-        "shifted" if the mean prediction has moved by more than is tolerated; else "unusual" if more rows
-        raise the alarm than expected, at a level of 1 %; else "none".
-    n_rows, n_given_rows, n_reference_rows : int
-        New rows that were looked at, and those given; reference rows of the detector.
-    shifts : list of Shift
-        Of each output shown.
-    threshold : float or None
-    share_alarmed, expected_share_alarmed : float or None
-        The share of new rows, and of calibration rows, above the threshold.
-    expected_loss, expected_loss_interval, calibration_loss, new_loss : float or None
-        The mean loss to expect without labels, that of the calibration rows, and that of the new rows if
-        they have labels.
-    unseen_share, expected_unseen_share : list of float
-        The share of new rows in a region without reference rows, for each output shown.
-    bins : list of float
-        The edges of the histograms of the indicator; the last bin holds all rows above.
-    held_out_shares, new_shares : list of float
-        The share of rows in each bin.
-    reasons : list of Reason
-        The largest first.
-    indicator, alarm : lists
-        Of each row of the map: the indicator, None for training rows; and whether it is above the threshold.
-    """
-
+    # "shifted" if the mean prediction has moved by more than is tolerated; else "unusual" if more rows raise
+    # the alarm than expected, at a level of 1 %; else "none".
     verdict: str
+    # New rows that were looked at, and those given; reference rows of the detector.
     n_rows: int
     n_given_rows: int
     n_reference_rows: int
-    shifts: list[Shift]
+    shifts: list[Shift]  # of each output shown
     threshold: float | None
+    # The share of new rows, and of calibration rows, above the threshold.
     share_alarmed: float | None
     expected_share_alarmed: float | None
+    # The mean loss to expect without labels, that of the calibration rows, and that of the new rows if they
+    # have labels.
     expected_loss: float | None
     expected_loss_interval: list[float | None] | None
     calibration_loss: float | None
     new_loss: float | None
+    # The share of new rows in a region without reference rows, for each output shown.
     unseen_share: list[float | None]
     expected_unseen_share: list[float | None]
-    bins: list[Any]
+    bins: list[Any]  # the edges of the histograms of the indicator; the last bin holds all rows above
+    # The share of rows in each bin.
     held_out_shares: list[Any]
     new_shares: list[Any]
-    reasons: list[Reason]
+    reasons: list[Reason]  # the largest first
+    # Of each row of the map: the indicator, None for training rows; and whether it is above the threshold.
     indicator: list[Any]
     alarm: list[bool | None]
 

@@ -17,26 +17,16 @@ _WORK_NUMBERS = 5_000_000  # attributions of all outputs held at a time
 
 @dataclass(frozen=True)
 class Explanations:
-    """The rows on the map, explained: prediction = initial + base + sum of adds.
+    """The rows on the map, explained: prediction = initial + base + sum of adds."""
 
-    Attributes
-    ----------
-    adds, coefficients : arrays of shape (n, p, K)
-        What each column adds over the average training row, and its local slope, for the outputs shown.
-    base : array of shape (K,)
-        h of the average training row.
-    initial, score : arrays of shape (n, K)
-        f_0 and f.
-    n_known : int
-        The rows that are not new come first, so many.
-    """
-
+    # What each column adds over the average training row, and its local slope, for the outputs shown.
     adds: Array
     coefficients: Array
-    base: Array
+    base: Array  # h of the average training row
+    # f_0 and f.
     initial: Array
     score: Array
-    n_known: int
+    n_known: int  # the rows that are not new come first, so many
 
     @property
     def importances(self) -> Array:

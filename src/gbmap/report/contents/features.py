@@ -34,48 +34,26 @@ class Importance:
 
 @dataclass(frozen=True)
 class Dependence:
-    """What a feature adds, along its values.
-
-    Attributes
-    ----------
-    feature : int
-    rows : list of int
-        Rows of the map that are drawn as points.
-    adds : list of lists of float
-        What the feature adds to those rows, for each output shown.
-    middles : list of float or None
-        The mean value in each of at most twenty equally filled bins; None for a category.
-    means : list of lists of float
-        The mean of what the feature adds in each bin, or in each category in the order of its column's
-        levels, for each output shown.
-    """
+    """What a feature adds, along its values."""
 
     feature: int
-    rows: list[int]
-    adds: list[list[Any]]
+    rows: list[int]  # rows of the map that are drawn as points
+    adds: list[list[Any]]  # what the feature adds to those rows, for each output shown
+    # The mean value in each of at most twenty equally filled bins; None for a category.
     middles: list[Any] | None
+    # The mean of what the feature adds in each bin, or in each category in the order of its column's levels,
+    # for each output shown.
     means: list[list[Any]]
 
 
 @dataclass(frozen=True)
 class Features:
-    """All features by name, and the important ones in detail.
-
-    Attributes
-    ----------
-    names : list of str
-    importances : list of Importance
-        The largest first.
-    dependences : list of Dependence
-        Of the most important ones.
-    n_rows : int
-        Rows that these are averages over: those on the map that are not new.
-    """
+    """All features by name, and the important ones in detail."""
 
     names: list[str]
-    importances: list[Importance]
-    dependences: list[Dependence]
-    n_rows: int
+    importances: list[Importance]  # the largest first
+    dependences: list[Dependence]  # of the most important ones
+    n_rows: int  # rows that these are averages over: those on the map that are not new
 
 
 def importance_order(explained: Explanations) -> Array:

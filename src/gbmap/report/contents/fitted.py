@@ -19,45 +19,23 @@ _LONGEST_PARAMETER = 200
 
 @dataclass(frozen=True)
 class Fitted:
-    """The model and its data.
+    """The model and its data."""
 
-    Attributes
-    ----------
-    estimator : str
-        The class of the GBMAP.
-    preprocessing : list of str
-        The steps before it.
-    task : str
-        "regression" or "classification".
-    target : str
-    classes : list of str
-        None for regression.
-    n_training_rows, n_held_out_rows, n_new_rows : int
-        As given; None if there are no new rows.
-    n_columns, n_inputs : int
-        The user's columns, and what the preprocessing makes of them.
-    n_components : int
-        Learners (per output).
-    loss : str
-    has_initial_model : bool
-        Whether boosting started from a model f_0.
-    parameters : dict of str
-    versions : dict of str
-    """
-
-    estimator: str
-    preprocessing: list[str]
-    task: str
+    estimator: str  # the class of the GBMAP
+    preprocessing: list[str]  # the steps before it
+    task: str  # "regression" or "classification"
     target: str
-    classes: list[str] | None
+    classes: list[str] | None  # None for regression
+    # As given; None if there are no new rows.
     n_training_rows: int
     n_held_out_rows: int
     n_new_rows: int | None
+    # The user's columns, and what the preprocessing makes of them.
     n_columns: int
     n_inputs: int
-    n_components: int
+    n_components: int  # learners (per output)
     loss: str
-    has_initial_model: bool
+    has_initial_model: bool  # whether boosting started from a model f_0
     parameters: dict[str, str]
     versions: dict[str, str]
 

@@ -17,65 +17,33 @@ _WORTH_SAYING = 0.01  # of the loss
 
 @dataclass(frozen=True)
 class Card:
-    """One learner.
+    """One learner."""
 
-    Attributes
-    ----------
-    name : str
-        "f1", "f2", ..., as ``get_feature_names_out`` tells.
-    number : int
-        Its stage, from 1.
-    output : int
-        Position of its output among those shown.
-    words : str
-        Where it is active.
-    words_accuracy, active_share : float
-        Shares of the training rows looked at.
-    sign : int
-        +1 if it raises the prediction where it is active, -1 if it lowers it.
-    spread : float
-        The standard deviation of what it adds, in units of the target (or log-odds).
-    features : list of str
-        The columns of the largest weight.
-    weights : list of float
-        Those weights, per standard deviation of the column.
-    """
-
-    name: str
-    number: int
-    output: int
-    words: str
+    name: str  # "f1", "f2", ..., as ``get_feature_names_out`` tells
+    number: int  # its stage, from 1
+    output: int  # position of its output among those shown
+    words: str  # where it is active
+    # Shares of the training rows looked at.
     words_accuracy: float | None
     active_share: float | None
-    sign: int
-    spread: float | None
-    features: list[str]
-    weights: list[float | None]
+    sign: int  # +1 if it raises the prediction where it is active, -1 if it lowers it
+    spread: float | None  # the standard deviation of what it adds, in units of the target (or log-odds)
+    features: list[str]  # the columns of the largest weight
+    weights: list[float | None]  # those weights, per standard deviation of the column
 
 
 @dataclass(frozen=True)
 class Learners:
-    """The learners that are shown, and the loss explained after each stage.
-
-    Attributes
-    ----------
-    cards : list of Card
-    n_learners : int
-        How many there are.
-    n_rows : int
-        Training rows that were looked at.
-    training_explained, held_out_explained : list of float
-        The share of the loss explained by the first 0, 1, ... stages; None where there is none to explain.
-    best_n_components : int or None
-        After how many stages the most is explained of held-out rows, if by all of them it is less, by one
-        percent of the loss or more; None if there is no better number.
-    """
+    """The learners that are shown, and the loss explained after each stage."""
 
     cards: list[Card]
-    n_learners: int
-    n_rows: int
+    n_learners: int  # how many there are
+    n_rows: int  # training rows that were looked at
+    # The share of the loss explained by the first 0, 1, ... stages; None where there is none to explain.
     training_explained: list[float | None]
     held_out_explained: list[float | None]
+    # After how many stages the most is explained of held-out rows, if by all of them it is less, by one
+    # percent of the loss or more; None if there is no better number.
     best_n_components: int | None
 
 

@@ -40,85 +40,44 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why each row has its score, for one output: score = initial + base + sum of adds + rest.
+    """Why each row has its score, for one output: score = initial + base + sum of adds + rest."""
 
-    Attributes
-    ----------
-    base : float
-        h of the average training row.
-    features : list of lists of int
-        The features that add the most to a row, the largest first.
-    adds : list of lists of float
-        What they add.
-    coefficients : list of lists of float
-        The change of the score per unit of the feature at the row; for a category, what it adds over the
-        average training row on the local linear model.
-    rest : list of float
-        What all other features add.
-    initial : list of float
-        What the initial model f_0 gives; None if there is none.
-    """
-
-    base: float | None
-    features: list[list[int]]
-    adds: list[list[Any]]
+    base: float | None  # h of the average training row
+    features: list[list[int]]  # the features that add the most to a row, the largest first
+    adds: list[list[Any]]  # what they add
+    # The change of the score per unit of the feature at the row; for a category, what it adds over the
+    # average training row on the local linear model.
     coefficients: list[list[Any]]
-    rest: list[Any]
-    initial: list[Any] | None
+    rest: list[Any]  # what all other features add
+    initial: list[Any] | None  # what the initial model f_0 gives; None if there is none
 
 
 @dataclass(frozen=True)
 class Map:
-    """The rows on the map, column by column; new rows come last.
+    """The rows on the map, column by column; new rows come last."""
 
-    Attributes
-    ----------
-    kinds : list of str
-        "training", "held out" and perhaps "new".
-    n_given, n_shown : list of int
-        Rows of each kind that there are, and that are on the map.
-    kind : list of int
-        Of each row, as a position in `kinds`.
-    labels : list of str
-        The label of each row in the index of its frame, else its position.
-    target, prediction : list
-        Numbers; for classes, positions among the classes. None for a row without a target.
-    error : list of float
-        Target less prediction; for classes, one less the probability of the true class, or the loss if
-        there are no probabilities.
-    error_name : str
-    scores : list of lists of float
-        f of each output shown; for classes, a score (log-odds for the log loss).
-    probability : list of lists of float or None
-        Of the class of each output shown.
-    coordinates : list of Coordinate
-    n_coordinates : int
-        How many there are; those that vary the most are shown.
-    embedding_pca, original_pca : Plane
-        Of the embedding; of the model's inputs in standard deviations.
-    columns : list of Column
-        As many as there is room for, the most important first.
-    reasons : list of Reasons
-        For each output shown.
-    """
-
-    kinds: list[str]
+    kinds: list[str]  # "training", "held out" and perhaps "new"
+    # Rows of each kind that there are, and that are on the map.
     n_given: list[int]
     n_shown: list[int]
-    kind: list[int]
-    labels: list[str]
+    kind: list[int]  # of each row, as a position in `kinds`
+    labels: list[str]  # the label of each row in the index of its frame, else its position
+    # Numbers; for classes, positions among the classes. None for a row without a target.
     target: list[Any]
     prediction: list[Any]
+    # Target less prediction; for classes, one less the probability of the true class, or the loss if there
+    # are no probabilities.
     error: list[Any]
     error_name: str
-    scores: list[list[Any]]
-    probability: list[list[Any]] | None
+    scores: list[list[Any]]  # f of each output shown; for classes, a score (log-odds for the log loss)
+    probability: list[list[Any]] | None  # of the class of each output shown
     coordinates: list[Coordinate]
-    n_coordinates: int
+    n_coordinates: int  # how many there are; those that vary the most are shown
+    # Of the embedding; of the model's inputs in standard deviations.
     embedding_pca: Plane
     original_pca: Plane
-    columns: list[Column]
-    reasons: list[Reasons]
+    columns: list[Column]  # as many as there is room for, the most important first
+    reasons: list[Reasons]  # for each output shown
 
 
 def draw_map(material: Material, explained: Explanations, order: Array) -> Map:

@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
+from gbmap._utils.references import fit_references
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._rounding import significant
@@ -42,25 +37,15 @@ class Contender:
 
 @dataclass(frozen=True)
 class Performance:
-    """Scores on held-out rows.
+    """Scores on held-out rows."""
 
-    Attributes
-    ----------
-    metrics : list of Metric
-        The first is the main one.
-    contenders : list of Contender
-        The GBMAP first; then the model that it started from, if any; a linear model; a constant.
-    n_rows, n_given_rows : int
-        Held-out rows that were scored, and those given.
-    n_linear_rows : int
-        Training rows that the linear model and the constant were fitted to.
-    """
-
-    metrics: list[Metric]
+    metrics: list[Metric]  # the first is the main one
+    # The GBMAP first; then the model that it started from, if any; a linear model; a constant.
     contenders: list[Contender]
+    # Held-out rows that were scored, and those given.
     n_rows: int
     n_given_rows: int
-    n_linear_rows: int
+    n_linear_rows: int  # training rows that the linear model and the constant were fitted to
 
 
 def measure_performance(material: Material) -> Performance:
@@ -71,7 +56,10 @@ def measure_performance(material: Material) -> Performance:
     if fitted.model.init_ is not None:
         initial = read_scores(material, fitted.initial_score(rows.X))
         contenders.append(Contender("the model it started from", initial))
-    for name, model in _references(material):
+    inputs, y = fitted.read(material.training.X), material.training.y
+    references = fit_references(inputs, y, is_classifier=material.is_classifier, max_iter=200)
+    linear = "logistic regression" if material.is_classifier else "ridge regression"
+    for name, model in zip((linear, "a constant"), references):
         contenders.append(Contender(name, _reference_scores(material, model)))
     return Performance(
         metrics=_class_metrics(material) if material.is_classifier else _number_metrics(material),
@@ -141,22 +129,6 @@ def _balanced(y: Any, decided: Array) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class may be predicted that no held-out row has
         return float(balanced_accuracy_score(y, decided))
-
-
-def _references(material: Material) -> list[tuple[str, Any]]:
-    """Return the models to compare with, fitted to the inputs of the GBMAP."""
-    inputs = material.fitted.read(material.training.X)
-    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(inputs))
-    constant: Any
-    if material.is_classifier:
-        name, linear, constant = "logistic regression", LogisticRegression(max_iter=200), "prior"
-        constant = DummyClassifier(strategy="prior")
-    else:
-        name, linear, constant = "ridge regression", Ridge(), DummyRegressor()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        reference = make_pipeline(scaler, linear).fit(inputs, material.training.y)
-    return [(name, reference), ("a constant", constant.fit(inputs, material.training.y))]
 
 
 def _reference_scores(material: Material, model: Any) -> Scores:

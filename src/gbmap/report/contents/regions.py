@@ -17,65 +17,36 @@ _MOST_REGIONS = 8
 
 @dataclass(frozen=True)
 class Region:
-    """One region.
-
-    Attributes
-    ----------
-    words : str
-    n_rows, share : int and float
-        Of the training rows looked at.
-    mean_prediction : float
-        Of the score f; for classes see `mean_probability`.
-    mean_target : float
-        For classes, the share of rows that are of the class.
-    mean_probability : float or None
-        For classes, if the loss gives probabilities; without, the share of rows predicted as the class.
-    bias : float
-        Mean target less mean prediction, or less mean probability.
-    mean_loss, held_out_loss : float
-        The model's own loss on these rows, and on held-out rows of the region; None if there are none.
-    n_held_out_rows : int
-    precision, coverage : float
-        The share of rows that the words hold for which lie in the region, and the share of the region's
-        rows that the words hold for.
-    features : list of str
-        The columns of the largest mean local coefficient, per standard deviation.
-    coefficients : list of float
-        Those coefficients, per unit.
-    """
+    """One region."""
 
     words: str
+    # Of the training rows looked at.
     n_rows: int
     share: float | None
-    mean_prediction: float | None
-    mean_target: float | None
+    mean_prediction: float | None  # of the score f; for classes see `mean_probability`
+    mean_target: float | None  # for classes, the share of rows that are of the class
+    # For classes, if the loss gives probabilities; without, the share of rows predicted as the class.
     mean_probability: float | None
-    bias: float | None
+    bias: float | None  # mean target less mean prediction, or less mean probability
+    # The model's own loss on these rows, and on held-out rows of the region; None if there are none.
     mean_loss: float | None
     held_out_loss: float | None
     n_held_out_rows: int
+    # The share of rows that the words hold for which lie in the region, and the share of the region's rows
+    # that the words hold for.
     precision: float | None
     coverage: float | None
-    features: list[str]
-    coefficients: list[float | None]
+    features: list[str]  # the columns of the largest mean local coefficient, per standard deviation
+    coefficients: list[float | None]  # those coefficients, per unit
 
 
 @dataclass(frozen=True)
 class OutputRegions:
-    """The regions of one output.
+    """The regions of one output."""
 
-    Attributes
-    ----------
-    regions : list of Region
-        The most populated first.
-    n_patterns : int
-        How many there are in all.
-    of_points : list of int
-        The region of each row on the map; -1 for one that is not listed, -2 for one never seen.
-    """
-
-    regions: list[Region]
-    n_patterns: int
+    regions: list[Region]  # the most populated first
+    n_patterns: int  # how many there are in all
+    # The region of each row on the map; -1 for one that is not listed, -2 for one never seen.
     of_points: list[int]
 
 
