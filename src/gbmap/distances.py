@@ -115,17 +115,21 @@ def path_distances(
     fitted, learners = _model_and_learners(model, output)
     rows, n_jobs = fitted.read(X), fitted.model.n_jobs
     others = rows if Y is None else fitted.read(Y)
-    phi, other_phi = (fitted.map(learners.embed, each, len(learners)) for each in (rows, others))
+    z = fitted.map(learners.project, rows, len(learners))
+    other_z = z if Y is None else fitted.map(learners.project, others, len(learners))
+    phi = learners.embed_projected(z)
+    other_phi = phi if Y is None else learners.embed_projected(other_z)
     longest = _manhattan(phi, other_phi, n_jobs)
     shortest = _manhattan(_sums(learners, phi), _sums(learners, other_phi), n_jobs)
     distances, bound = np.zeros((2, *longest.shape))
     if learners.activation == "softplus":  # else the path is straight, and the clip below does it all
         for k in np.unique(learners.outputs):
             mine = learners.outputs == k
-            start = _points(fitted, learners[mine], rows)
-            end = start if Y is None else _points(fitted, learners[mine], others)
+            beta = learners.beta[mine]
+            c = learners.signs[mine] / beta
+            start = Points.of(z[:, mine] * beta, c)
+            end = start if Y is None else Points.of(other_z[:, mine] * beta, c)
             of_output = longest if mine.all() else _manhattan(phi[:, mine], other_phi[:, mine], n_jobs)
-            c = learners.signs[mine] / learners.beta[mine]
             _add_paths(start, end, c, tol * of_output, distances, bound, n_jobs)
     np.clip(distances, shortest, longest, out=distances)
     np.minimum(bound, longest - distances, out=bound)
@@ -168,11 +172,6 @@ def _add_paths(
 
     with ThreadTeam(effective_threads(n_jobs, n * n_other * len(c))) as team:
         team.run(work, -(-n * n_other // step))
-
-
-def _points(fitted: FittedModel, learners: Ensemble, rows: Any) -> Points:
-    t = fitted.map(lambda block: learners.project(block) * learners.beta, rows, len(learners))
-    return Points.of(t, learners.signs / learners.beta)
 
 
 def _sums(learners: Ensemble, phi: Array) -> Array:

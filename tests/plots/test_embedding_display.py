@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._fitted.loss_curve import LossCurve
 from gbmap._fitted.model import FittedModel
 from gbmap.inspection import learner_cards
 from gbmap.plots import EmbeddingDisplay
-from gbmap.plots._explained import explained_shares
 
 MODELS = ["numbers", "table", "classes", "targets"]
 
@@ -90,7 +90,7 @@ def test_principal_components_are_those_of_the_embedding(kind, request):
 def test_shares_of_the_loss_add_up_to_what_the_stages_explain(kind, request):
     X, y, model = request.getfixturevalue(kind)
     fitted = FittedModel.of(model)
-    shares = explained_shares(fitted, X, y).reshape(-1, fitted.ensemble.n_outputs)
+    shares = LossCurve.of(fitted, X, y).explained_by_learner().reshape(-1, fitted.ensemble.n_outputs)
     stages = learner_cards(model, X, y).explained_loss
     assert_allclose(shares.sum(axis=1), np.diff(stages), atol=1e-12)
     assert len(np.unique(shares)) == shares.size
@@ -98,7 +98,7 @@ def test_shares_of_the_loss_add_up_to_what_the_stages_explain(kind, request):
 
 def test_axes_tell_the_coordinate_its_class_and_its_share(numbers, classes):
     X, y, model = numbers
-    shares = explained_shares(FittedModel.of(model), X, y)
+    shares = LossCurve.of(FittedModel.of(model), X, y).explained_by_learner()
     with_y = EmbeddingDisplay.from_estimator(model, X, y, components=(1, 0)).ax_
     assert with_y.get_xlabel() == f"f2, explains {round(100 * shares[1])} % of the loss"
     assert with_y.get_ylabel() == f"f1, explains {round(100 * shares[0])} % of the loss"

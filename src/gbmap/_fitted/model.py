@@ -173,8 +173,10 @@ class FittedModel:
         return self.predictor.initial_scores(self._preprocessed(X))
 
     def staged_scores(self, X: Any) -> Iterator[Array]:
-        """Yield f of the user's rows after 1, 2, ... stages."""
-        return self.predictor.staged_scores(self._preprocessed(X))
+        """Yield f_0 of the user's rows, then f after 1, 2, ... stages, each of shape (n, K)."""
+        given = self._preprocessed(X)
+        yield self.predictor.initial_scores(given)
+        yield from self.predictor.staged_scores(given)
 
     def _preprocessed(self, X: Any) -> Any:
         """Return what the GBMAP is given, in memory: answers about models are NumPy's."""

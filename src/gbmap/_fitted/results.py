@@ -20,6 +20,29 @@ def of_one(of_outputs: Array) -> Any:
     return float(of_outputs[0]) if len(of_outputs) == 1 else of_outputs
 
 
+def frame(
+    table: Any, name: str | None, labels: Any = None, output_names: Array | None = None, columns: Any = None
+) -> Any:
+    """Return a pandas frame of columns, without those that are None, or of an array with their names.
+
+    Its rows are called by labels under a name, or by their position; with outputs there is a row for each
+    label and output.
+    """
+    pd = require("pandas", "data")
+    if isinstance(table, dict):
+        table = {each: column for each, column in table.items() if column is not None}
+        labels = range(len(next(iter(table.values())))) if labels is None else labels
+    index = pd.Index(labels, name=name)
+    if output_names is not None:
+        index = pd.MultiIndex.from_product([index, list(output_names)], names=[name, "output"])
+    return pd.DataFrame(table, index=index, columns=columns)
+
+
+def output_column(positions: Array, output_names: Array | None) -> dict[str, Array]:
+    """Return a column "output" for the rows of a table, if there are several."""
+    return {} if output_names is None else {"output": output_names[positions]}
+
+
 def rows_frame(
     values: Array, feature_names: Array, output_names: Array | None, last: dict[str, Array]
 ) -> Any:
@@ -27,20 +50,11 @@ def rows_frame(
 
     ``last`` holds further columns, of shape (n,) or (n, K).
     """
-    pd = require("pandas", "data")
-    n = len(values)
-    if output_names is None:
-        index = pd.RangeIndex(n, name="row")
-        table = values
-        further = last
-    else:
-        index = pd.MultiIndex.from_product([range(n), list(output_names)], names=["row", "output"])
-        table = np.moveaxis(values, 1, 2).reshape(n * values.shape[2], values.shape[1])
-        further = {name: column.reshape(-1) for name, column in last.items()}
-    frame = pd.DataFrame(table, index=index, columns=list(feature_names))
-    for name, column in further.items():
-        frame.insert(frame.shape[1], name, column, allow_duplicates=True)  # a feature may have that name
-    return frame
+    table = np.moveaxis(values, 1, -1).reshape(-1, values.shape[1])
+    found = frame(table, "row", range(len(values)), output_names, columns=list(feature_names))
+    for name, column in last.items():  # a feature may have that name too
+        found.insert(found.shape[1], name, column.ravel(), allow_duplicates=True)
+    return found
 
 
 def one_row(values: Array, row: int, output: Any, output_names: Array | None) -> Array:

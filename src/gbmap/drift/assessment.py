@@ -12,9 +12,8 @@ import numpy as np
 from scipy.stats import norm, wasserstein_distance
 
 from gbmap._drawing import BarDisplay
-from gbmap._fitted.results import of_one, one_row, squeeze
+from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
 from gbmap._fitted.words import HalfSpace
-from gbmap._utils.optional import require
 from gbmap._utils.plain import plain
 from gbmap._utils.scikit_learn import num_samples
 from gbmap._utils.shown import Result, Shown, cell, largest_first, percents
@@ -272,26 +271,19 @@ class DriftAssessment(Result):
         """
         if part not in _PARTS:
             raise ValueError(f"part must be one of {list(_PARTS)}, got {part!r}.")
-        pd = require("pandas", "data")
         if part == "features":
             outputs = ["contribution"] if self.output_names is None else list(self.output_names)
-            return pd.DataFrame(
-                self.contributions.reshape(len(self.feature_names), -1),
-                index=pd.Index(self.feature_names, name="feature"),
-                columns=outputs,
-            )
+            of_features = self.contributions.reshape(len(self.feature_names), -1)
+            return frame(of_features, "feature", self.feature_names, columns=outputs)
         if part == "summary":
-            index = range(1) if self.output_names is None else pd.Index(self.output_names, name="output")
-            return pd.DataFrame(self._summary(), index=index)
+            alone = self.output_names is None
+            return frame(self._summary(), *((None, range(1)) if alone else ("output", self.output_names)))
         table = self.coordinates if part == "coordinates" else self.regions
         columns = {each.name: getattr(table, each.name) for each in fields(table)}
         position = columns.pop("outputs")
         labels = columns.pop("names", range(len(position)))
-        known = {_OF_ONE.get(name, name): each for name, each in columns.items() if each is not None}
-        frame = pd.DataFrame(known, index=pd.Index(labels, name=part.removesuffix("s")))
-        if self.output_names is not None:
-            frame.insert(0, "output", self.output_names[position])
-        return frame
+        known = {_OF_ONE.get(name, name): each for name, each in columns.items()}
+        return frame(output_column(position, self.output_names) | known, part.removesuffix("s"), labels)
 
     def _summary(self) -> dict[str, Any]:
         """Return the numbers about the whole batch, NaN for those that are not known."""

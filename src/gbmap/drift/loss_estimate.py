@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from gbmap._utils.optional import require
+from gbmap._fitted.results import frame
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
@@ -71,8 +71,7 @@ class LossEstimate(Result):
         frame : pandas.DataFrame
             With columns "loss", "lower" and "upper".
         """
-        pd = require("pandas", "data")
-        return pd.DataFrame({"loss": self.losses, "lower": self.lower, "upper": self.upper})
+        return frame({"loss": self.losses, "lower": self.lower, "upper": self.upper}, None)
 
 
 @dataclass(frozen=True)

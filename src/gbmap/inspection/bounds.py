@@ -13,9 +13,8 @@ from gbmap._core.activation import sigmoid
 from gbmap._drawing import IntervalDisplay
 from gbmap._fitted.column_values import column_weights, example, states
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import one_row, squeeze
+from gbmap._fitted.results import frame, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
-from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, largest_first
 from gbmap._utils.typing import Array
 
@@ -78,13 +77,8 @@ class CoefficientBounds(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = require("pandas", "data")
-        names = list(self.feature_names)
-        if self.output_names is None:
-            index = pd.Index(names, name="feature")
-        else:
-            index = pd.MultiIndex.from_product([names, list(self.output_names)], names=["feature", "output"])
-        return pd.DataFrame({"lower": self.lower.ravel(), "upper": self.upper.ravel()}, index=index)
+        ends = {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
+        return frame(ends, "feature", self.feature_names, self.output_names)
 
     def plot(self, *, output: Any = None, n_features: int = 12, ax: Any = None) -> IntervalDisplay:
         """Draw the ranges of the slopes, those that reach farthest first.

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, together
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.results import of_one, one_row, squeeze
+from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
 from gbmap._fitted.words import half_space, standard_rows
-from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, cell, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
@@ -179,13 +178,14 @@ class ModelDifference(Result):
             With the columns "half_space", "sign", "coverage", "mean_difference", "explained", and
             first "output" if there are several.
         """
-        pd = require("pandas", "data")
-        names = ("sign", "coverage", "mean_difference", "explained")
-        values = (self.signs.astype(int), self.coverage, self.mean_difference, self.explained)
-        table = {"half_space": self.half_spaces, **dict(zip(names, values))}
-        if self.output_names is not None:
-            table = {"output": self.output_names[self.outputs], **table}
-        return pd.DataFrame(table, index=pd.Index(self.names, name="learner"))
+        table = {
+            "half_space": self.half_spaces,
+            "sign": self.signs.astype(int),
+            "coverage": self.coverage,
+            "mean_difference": self.mean_difference,
+            "explained": self.explained,
+        }
+        return frame(output_column(self.outputs, self.output_names) | table, "learner", self.names)
 
     def plot(self, *, output: Any = None, ax: Any = None) -> BarDisplay:
         """Draw the mean difference inside each half-space, in the order of learning.
@@ -333,8 +333,8 @@ def model_difference(
     fitted = _traced(model.fit(X, squeeze(difference)))
     inputs, ensemble = fitted.read(X), fitted.ensemble
     n_outputs = ensemble.n_outputs
-    active = fitted.map(ensemble.project, inputs, len(ensemble)) > 0
-    phi = fitted.map(ensemble.embed, inputs, len(ensemble))
+    z = fitted.map(ensemble.project, inputs, len(ensemble))
+    active, phi = z > 0, ensemble.embed_projected(z)
     never = np.logical_not(active.reshape(len(active), -1, n_outputs).any(axis=1))
     constant = np.ptp(difference, axis=0) == 0
     rows = standard_rows(fitted, inputs)

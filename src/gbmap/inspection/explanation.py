@@ -167,18 +167,11 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
     """
     fitted = FittedModel.of(model)
     inputs, columns = fitted.read(X), fitted.columns
-    n, q = inputs.shape
-    n_outputs = fitted.ensemble.n_outputs
-    value = fitted.score(inputs)
-    gradient = fitted.map(
-        lambda rows: fitted.ensemble.gradient(rows).reshape(len(rows), -1), inputs, q * n_outputs
-    ).reshape(n, q, n_outputs)
+    value, gradient = fitted.score(inputs), _gradients(fitted, inputs)
     if probability:
         value, gradient = _probabilities(fitted, fitted.full_score(X), gradient)
     inputs = dense(inputs)
-    coefficients = gradient
-    if not columns.is_plain:
-        coefficients = columns.collect(fitted.moves(inputs)[:, :, None] * gradient)
+    coefficients = _per_unit(fitted, inputs, gradient)
     contributions = columns.collect((inputs - fitted.model.mean_)[:, :, None] * gradient)
     given = columns.numbers(inputs)
     if standardized:
@@ -195,6 +188,27 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
         standardized=standardized,
         probability=probability,
     )
+
+
+def local_coefficients(fitted: FittedModel, inputs: Any) -> Array:
+    """Return the coefficients of the local linear models, in the user's columns, of shape (n, p, K)."""
+    return _per_unit(fitted, dense(inputs), _gradients(fitted, inputs))
+
+
+def _gradients(fitted: FittedModel, inputs: Any) -> Array:
+    """Return the gradient of h in the model's inputs, of shape (n, q, K)."""
+    (n, q), ensemble = inputs.shape, fitted.ensemble
+    flat = fitted.map(
+        lambda rows: ensemble.gradient(rows).reshape(len(rows), -1), inputs, q * ensemble.n_outputs
+    )
+    return flat.reshape(n, q, ensemble.n_outputs)
+
+
+def _per_unit(fitted: FittedModel, inputs: Array, gradient: Array) -> Array:
+    """Return gradients in the user's columns, per unit of a number and per step to a category."""
+    if fitted.columns.is_plain:
+        return gradient
+    return fitted.columns.collect(fitted.moves(inputs)[:, :, None] * gradient)
 
 
 def _probabilities(fitted: FittedModel, score: Array, gradient: Array) -> tuple[Array, Array]:

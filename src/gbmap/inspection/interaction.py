@@ -10,8 +10,7 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import HeatmapDisplay
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import one_row, squeeze
-from gbmap._utils.optional import require
+from gbmap._fitted.results import frame, one_row, output_column, squeeze
 from gbmap._utils.shown import Result, Shown, largest_first
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
@@ -70,20 +69,16 @@ class Interactions(Result):
         frame : pandas.DataFrame
             With columns "first", "second" and "mean_absolute", and "output" if there are several.
         """
-        pd = require("pandas", "data")
         i, j = np.triu_indices(len(self.feature_names), k=1)
-        tables = []
-        for k, output in enumerate([None] if self.output_names is None else self.output_names):
-            strength = self.mean_absolute if self.output_names is None else self.mean_absolute[..., k]
-            table = {
-                "first": self.feature_names[i],
-                "second": self.feature_names[j],
-                "mean_absolute": strength[i, j],
-            }
-            tables.append(pd.DataFrame(table if output is None else {"output": output, **table}))
-        return pd.concat(tables).sort_values(
-            "mean_absolute", ascending=False, kind="stable", ignore_index=True
-        )
+        strength = self.mean_absolute[i, j].reshape(len(i), -1)
+        output, pair = np.divmod(np.arange(strength.size), max(len(i), 1))
+        table = output_column(output, self.output_names) | {
+            "first": self.feature_names[i][pair],
+            "second": self.feature_names[j][pair],
+            "mean_absolute": strength.T.ravel(),
+        }
+        pairs = frame(table, None)
+        return pairs.sort_values("mean_absolute", ascending=False, kind="stable", ignore_index=True)
 
     def plot(
         self, row: int | None = None, *, output: Any = None, n_features: int = 15, ax: Any = None

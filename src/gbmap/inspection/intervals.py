@@ -16,9 +16,8 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
 from gbmap._fitted.column_values import column_weights, example, levels, states
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._fitted.results import one_row, squeeze
+from gbmap._fitted.results import frame, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
-from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.text import counted
@@ -75,12 +74,8 @@ class PredictionInterval(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = require("pandas", "data")
-        index = pd.RangeIndex(len(self.lower), name="row")
-        if self.output_names is not None:
-            index = pd.MultiIndex.from_product([index, list(self.output_names)], names=["row", "output"])
         ends = {name: getattr(self, name).ravel() for name in ("lower", "upper", "gap")}
-        return pd.DataFrame(ends, index=index)
+        return frame(ends, "row", range(len(self.lower)), self.output_names)
 
     def plot(self, *, output: Any = None, n_rows: int = 20, ax: Any = None) -> IntervalDisplay:
         """Draw the intervals of the first rows.

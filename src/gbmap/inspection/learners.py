@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
-from gbmap._core.losses import Loss
 from gbmap._drawing import BarDisplay, CurveDisplay
+from gbmap._fitted.loss_curve import LossCurve
 from gbmap._fitted.model import FittedModel, coordinate_index
+from gbmap._fitted.results import frame, output_column
 from gbmap._fitted.words import HalfSpace, standard_rows
-from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
-
-_MOST_DOUBLINGS = 60  # of a step towards a minimum that may lie at infinity
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,24 +110,17 @@ class LearnerCards(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = require("pandas", "data")
-        frame = pd.DataFrame(
-            {
-                "sign": self.signs.astype(int),
-                "active_share": self.active_share,
-                "contribution_spread": self.contribution_spread,
-                "main_features": self.main_features,
-                "half_space": self.half_spaces,
-                "half_space_accuracy": self.half_space_accuracy,
-            },
-            index=pd.Index(self.names, name="learner"),
-        )
-        if self.output_names is not None:
-            frame.insert(0, "output", self.output_names[self.outputs])
-        if self.explained_loss is not None:
-            n_outputs = len(self.signs) // (len(self.explained_loss) - 1)
-            frame["explained_loss"] = np.repeat(self.explained_loss[1:], n_outputs)
-        return frame
+        curve, n_outputs = self.explained_loss, 1 + int(self.outputs.max())
+        table = {
+            "sign": self.signs.astype(int),
+            "active_share": self.active_share,
+            "contribution_spread": self.contribution_spread,
+            "main_features": self.main_features,
+            "half_space": self.half_spaces,
+            "half_space_accuracy": self.half_space_accuracy,
+            "explained_loss": None if curve is None else np.repeat(curve[1:], n_outputs),
+        }
+        return frame(output_column(self.outputs, self.output_names) | table, "learner", self.names)
 
     def plot(self, ax: Any = None) -> CurveDisplay:
         """Draw the share of the loss that is explained after each stage.
@@ -214,9 +203,11 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     inputs, ensemble = fitted.read(X), fitted.ensemble
     loss_curve = explained_loss = None
     if y is not None:
-        loss_curve, explained_loss = _loss_curves(
-            fitted, X, fitted.predictor.read_targets(y, inputs.shape[0])
-        )
+        curve = LossCurve.of(fitted, X, y)
+        loss_curve, to_explain = curve.stages.mean(axis=1), curve.to_explain.mean()
+        explained_loss = np.full_like(loss_curve, np.nan)
+        if to_explain > 0:
+            explained_loss = np.append(0.0, 1 - loss_curve[1:] / to_explain)
     rows = standard_rows(fitted, inputs)
     words = [HalfSpace.of(fitted, j, rows) for j in range(len(ensemble))]
     active_share, accuracy, spread = _activity(fitted, inputs, words)
@@ -238,61 +229,16 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     )
 
 
-def _loss_curves(fitted: FittedModel, X: Any, targets: Array) -> tuple[Array, Array]:
-    """Return the mean loss after 0, 1, ... stages, and the share of it that is explained."""
-    f_0 = fitted.initial_score(X)
-    scores = chain([f_0], fitted.staged_scores(X))
-    curve = np.array([fitted.predictor.row_losses(targets, score).mean() for score in scores])
-    constants = _best_constants(fitted, targets, f_0)
-    to_explain = fitted.predictor.row_losses(targets, f_0 + constants).mean()
-    if to_explain == 0:
-        return curve, np.full_like(curve, np.nan)
-    return curve, np.append(0.0, 1 - curve[1:] / to_explain)
-
-
-def _best_constants(fitted: FittedModel, targets: Array, f_0: Array) -> Array:
-    """Return the constants that added to f_0 make the mean loss of each output least, of shape (K,)."""
-    loss, unit = fitted.predictor.loss, fitted.predictor.target_unit
-    y, score = (targets / unit).T, (f_0 / unit).T
-    constants: Array = unit * [_best_constant(loss, *each) for each in zip(y, score)]
-    return constants
-
-
-def _best_constant(loss: Loss, y: Array, score: Array) -> float:
-    """Return the zero of the mean derivative, which rises with the constant since a loss is convex.
-
-    It may lie at infinity, as for rows of one class only; then a large number comes back.
-    """
-
-    def slope(constant: float) -> float:
-        return float(loss.gradient(y, score + constant).mean())
-
-    start, step = 0.0, 1.0
-    if loss.degree:
-        from_first = (y - score) - (y - score)[0]  # exactly zero if constant
-        start = float((y - score)[0] + from_first.mean())
-        step = float(from_first.std()) or 1.0
-    uphill = slope(start)
-    if uphill == 0:
-        return start
-    near, far, step = start, start, -np.copysign(step, uphill)
-    for _ in range(_MOST_DOUBLINGS):
-        near, far, step = far, far + step, 2 * step
-        if np.sign(slope(far)) != np.sign(uphill):
-            return float(brentq(slope, near, far, xtol=1e-10 * abs(step)))
-    return far
-
-
 def _activity(fitted: FittedModel, inputs: Any, words: list[HalfSpace]) -> tuple[Array, Array, Array]:
     """Return the share of rows on which learners are active, that on which words agree, and their spread."""
     ensemble = fitted.ensemble
     found = []
     for j, half_space in enumerate(words):
         learner = ensemble[j : j + 1]
-        is_active = fitted.map(learner.project, inputs, 1)[:, 0] > 0
-        is_active |= ensemble.activation == "identity"
+        z = fitted.map(learner.project, inputs, 1)
+        is_active = (z[:, 0] > 0) | (ensemble.activation == "identity")
         agrees = is_active == half_space.holds(inputs)
-        found.append((is_active.mean(), agrees.mean(), fitted.map(learner.embed, inputs, 1).std()))
+        found.append((is_active.mean(), agrees.mean(), learner.embed_projected(z).std()))
     share, accuracy, spread = np.array(found).T
     return share, accuracy, spread
 

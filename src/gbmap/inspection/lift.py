@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from gbmap._drawing import CurveDisplay
-from gbmap._fitted.results import of_one, squeeze
-from gbmap._utils.optional import require
+from gbmap._fitted.results import frame, of_one, squeeze
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.typing import Array
 
@@ -68,10 +68,9 @@ class Lift(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = require("pandas", "data")
         names = [self.measure] if self.output_names is None else list(self.output_names)
-        index = pd.RangeIndex(len(self.scores), name="n_coordinates")
-        return pd.DataFrame(self.scores.reshape(len(self.scores), -1), index=index, columns=names)
+        table = self.scores.reshape(len(self.scores), -1)
+        return frame(table, "n_coordinates", range(len(table)), columns=names)
 
     def plot(self, ax: Any = None) -> CurveDisplay:
         """Draw the scores, and those of the two models as lines if there is one output.
@@ -156,9 +155,10 @@ def measure_lift(
 
 def r2(truth: Array, values: Array) -> Array:
     """Return R2 of each output, of shape (K,); NaN where the truth is constant."""
-    left = ((truth - values) ** 2).mean(axis=0)
-    constant = np.ptp(truth, axis=0) == 0
-    return np.where(constant, np.nan, 1 - left / np.where(constant, 1.0, truth.var(axis=0)))
+    if len(truth) < 2:
+        return np.full(truth.shape[1], np.nan)
+    scores = r2_score(truth, values, multioutput="raw_values")
+    return np.where(np.ptp(truth, axis=0) == 0, np.nan, scores)
 
 
 def _accuracy(truth: Array, score: Array) -> Array:

@@ -7,20 +7,18 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
+from gbmap._fitted.results import frame
 from gbmap._fitted.words import HalfSpace, standard_rows
-from gbmap._utils.optional import require
-from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
-from gbmap.inspection.explanation import explain
+from gbmap.inspection.explanation import local_coefficients
 
 _WORK_NUMBERS = 1 << 20  # local coefficients held at a time: 8 MB
 _DRAWABLE = ("mean_prediction", "mean_target", "mean_loss", "bias", "share")
@@ -137,7 +135,6 @@ class Regions(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = require("pandas", "data")
         table = {
             "active_learners": active_names(self.patterns, self.learner_names),
             "n_rows": self.n_rows,
@@ -150,8 +147,7 @@ class Regions(Result):
             "precision": self.precision,
             "coverage": self.coverage,
         }
-        given = {name: column for name, column in table.items() if column is not None}
-        return pd.DataFrame(given, index=pd.RangeIndex(len(self.n_rows), name="region"))
+        return frame(table, "region")
 
     def plot(self, value: str = "mean_prediction", *, ax: Any = None) -> BarDisplay:
         """Draw a value of each region as bars, the most populated region on top.
@@ -233,7 +229,7 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
         n_rows=n_rows,
         share=n_rows / len(labels),
         **_means(fitted, fitted.full_score(X), targets, k, labels, n_rows),
-        coefficients=_mean_coefficients(model, fitted, X, labels, n_rows)[..., k],
+        coefficients=_mean_coefficients(fitted, inputs, labels, n_rows)[..., k],
         descriptions=descriptions,
         precision=precision,
         coverage=coverage,
@@ -294,16 +290,15 @@ def _observed_and_expected(fitted: FittedModel, targets: Array, score: Array, k:
     return observed, predictor.probabilities(score)[:, label]
 
 
-def _mean_coefficients(model: Any, fitted: FittedModel, X: Any, labels: Array, n_rows: Array) -> Array:
+def _mean_coefficients(fitted: FittedModel, inputs: Any, labels: Array, n_rows: Array) -> Array:
     """Return the mean of `explain` over the rows of each region, of shape (R, p, K)."""
-    X = X.tocsr() if scipy.sparse.issparse(X) else X
     size = max(1, _WORK_NUMBERS // (len(fitted.columns.source) * fitted.ensemble.n_outputs))
     means = []
     for label, count in enumerate(n_rows):
         rows = np.flatnonzero(labels == label)
         sums = [
-            explain(model, safe_indexing(X, rows[start : start + size])).coefficients.sum(axis=0)
+            local_coefficients(fitted, inputs[rows[start : start + size]]).sum(axis=0)
             for start in range(0, count, size)
         ]
         means.append(np.sum(sums, axis=0) / count)
-    return np.array(means).reshape(len(n_rows), -1, fitted.ensemble.n_outputs)
+    return np.array(means)

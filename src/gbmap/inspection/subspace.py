@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._drawing import CurveDisplay
 from gbmap._fitted.model import FittedModel, dense
-from gbmap._utils.optional import require
+from gbmap._fitted.results import frame
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
@@ -91,10 +91,8 @@ class ActiveSubspace(Result):
         -------
         frame : pandas.DataFrame
         """
-        pd = require("pandas", "data")
-        index = pd.RangeIndex(1, len(self.shares) + 1, name="direction")
-        frame = pd.DataFrame(self.directions, index=index, columns=list(self.feature_names))
-        return frame.assign(share=self.shares)
+        labels, names = range(1, len(self.shares) + 1), list(self.feature_names)
+        return frame(self.directions, "direction", labels, columns=names).assign(share=self.shares)
 
     def plot(self, ax: Any = None) -> CurveDisplay:
         """Draw the share of the mean squared slope within the first 1, 2, ... directions.

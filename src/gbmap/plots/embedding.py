@@ -12,13 +12,13 @@ from gbmap._core.arrays import in_memory
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.display import Display
 from gbmap._drawing.points import scatter
+from gbmap._fitted.loss_curve import LossCurve
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.plots._arguments import check_count
 from gbmap.plots._colors import color_of
-from gbmap.plots._explained import explained_shares
 
 _FAR = 0.01  # of each coordinate on each side count as if they were at its border: far rows turn no axis
 _LONE = 0.001  # of the rows on each side may lie outside of the picture, if they would make all others small
@@ -179,7 +179,7 @@ def _chosen(fitted: FittedModel, X: Any, y: Any, components: Any, output: Any) -
     chosen = _check_components(fitted, components, mine)
     learners = fitted.ensemble[chosen]
     coordinates = fitted.map(learners.embed, fitted.read(X), len(chosen))
-    shares = None if y is None else explained_shares(fitted, X, y)
+    shares = None if y is None else LossCurve.of(fitted, X, y).explained_by_learner()
     names = fitted.coordinate_names
     return coordinates, [_label(names[j], None if shares is None else shares[j]) for j in chosen]
 

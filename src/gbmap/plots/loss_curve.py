@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from gbmap._drawing import CurveDisplay
 from gbmap._drawing.axes import GREY, legend
 from gbmap._drawing.display import Display
+from gbmap._fitted.loss_curve import LossCurve
 from gbmap._fitted.model import FittedModel
 from gbmap.plots._arguments import check_count
 
@@ -65,7 +65,11 @@ class LossCurveDisplay(Display):
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither of them.")
         fitted = FittedModel.of(model)
-        validation = fitted.model.validation_loss_curve_ if X is None else _losses(fitted, X, y)
+        validation = (
+            fitted.model.validation_loss_curve_
+            if X is None
+            else LossCurve.of(fitted, X, y).stages.mean(axis=1)
+        )
         label = "learners" if fitted.ensemble.n_outputs == 1 else "learners per output"
         return cls(fitted.model.loss_curve_, validation, label).plot(**drawing)
 
@@ -98,11 +102,3 @@ class LossCurveDisplay(Display):
             named = [(each, each.get_label()) for each in drawn.ax_.lines[-3:-1]]
             legend(drawn.ax_, [*named, (line, f"least, after {least}")])
         return self._drawn_on(drawn.ax_)
-
-
-def _losses(fitted: FittedModel, X: Any, y: Any) -> Any:
-    """Return the mean loss of rows after 0, 1, ... stages."""
-    f_0 = fitted.initial_score(X)
-    targets = fitted.predictor.read_targets(y, len(f_0))
-    scores = chain([f_0], fitted.staged_scores(X))
-    return np.array([fitted.predictor.row_losses(targets, score).mean() for score in scores])
