@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
+import distributed
 import pytest
 
 import gbmap
@@ -55,8 +57,12 @@ def pyplot(tmp_path, monkeypatch):
     plt.close("all")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=by_name)
-def test_the_code_of_a_page_runs(page, pyplot):
+@pytest.mark.parametrize(
+    "page", [page for page in sorted(DOCS.glob("*.md")) if blocks(page, "python")], ids=by_name
+)
+def test_the_code_of_a_page_runs(page, pyplot, monkeypatch):
+    # Workers that are processes take seconds to start, and have tests of their own.
+    monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
     exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {"__name__": page.stem})
 
 
@@ -87,7 +93,7 @@ sys.meta_path.insert(0, Others())
 
 def test_the_code_of_the_readme_runs_on_what_its_command_installs_and_beats_a_linear_model(tmp_path):
     text = (ROOT / "README.md").read_text()
-    before, block = text.split("```python\n")[0], blocks(ROOT / "README.md", "python")[0]
+    before, (block,) = text.split("```python\n")[0], blocks(ROOT / "README.md", "python")
     assert before.rstrip().endswith("after `pip install .`:")
     extra = "print('drift', (detector.predict(16 - X_test) < 0).mean())\nimport pandas\n"
     given = [sys.executable, "-W", "error", "-c", "\n".join([BARE, block, extra])]
@@ -398,6 +404,7 @@ def test_an_example_of_the_gallery_draws_and_what_it_says_holds(script, pyplot):
     assert eval(CLAIMS[script.stem], results)
 
 
+@pytest.mark.nightly
 def test_an_example_runs_as_the_notebook_that_readers_download(tmp_path):
     import nbclient
     import nbformat

@@ -86,7 +86,9 @@ def test_lazy_predictions_run_on_workers(client, rows, local, problem):
     np.testing.assert_allclose(found, local.predict(problem[0]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("memory", [None, 1_000_000], ids=["in memory", "in files"])
+@pytest.mark.parametrize(
+    "memory", [None, pytest.param(1_000_000, marks=pytest.mark.nightly)], ids=["in memory", "in files"]
+)
 def test_killed_worker_changes_no_bit(client, rows, local, contents, at_round, monkeypatch, memory):
     if memory is not None:
         monkeypatch.setattr(parts, "_workers", lambda: [(memory, 1)])
