@@ -7,12 +7,12 @@ python -m benchmarks.experiments.memory_child fit FOLDER M SEED
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.environment import peak_bytes
 from benchmarks.methods.base import timed
 from benchmarks.methods.gbmap import GBMAP, TABLE_3
 from benchmarks.problems import parse_size, synth_cos
@@ -35,12 +35,6 @@ def fit(folder: str, m: str, seed: str) -> None:
     before = peak_bytes()
     seconds, _ = timed(lambda: model.fit(X, y))
     print(json.dumps({"seconds": seconds, "x_bytes": X.nbytes, "beyond_bytes": peak_bytes() - before}))
-
-
-def peak_bytes() -> int:
-    """Largest resident size of this process so far; Linux counts in kilobytes, macOS in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ are chosen by validation rows, in the same way for both.
 from __future__ import annotations
 
 import json
-import resource
 import warnings
 from typing import Any
 
@@ -16,6 +15,7 @@ import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.environment import peak_bytes
 from benchmarks.methods.base import Result, timed
 from benchmarks.problems import Size
 from benchmarks.records import OK
@@ -80,7 +80,7 @@ def best_of(models: list[Any], X: Any, y: Any) -> Result:
     """Return the time, the test error and the settings of the model that validation rows prefer."""
     n = X.shape[0]
     train, chosen_by, test = np.split(np.arange(n), [7 * n // 10, 85 * n // 100])
-    before, tried = _peak(), []
+    before, tried = peak_bytes(), []
     for model in models:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -91,13 +91,9 @@ def best_of(models: list[Any], X: Any, y: Any) -> Result:
         "accuracy": float(model.score(X[test], y[test])),
         "model": str(model),
         "x_bytes": int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes),
-        "beyond_bytes": _peak() - before,
+        "beyond_bytes": peak_bytes() - before,
     }
     return Result(seconds, 1 - extra["accuracy"], None, "", extra)
-
-
-def _peak() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _name(size: Size) -> str:

@@ -1,8 +1,11 @@
 """Adapters of gbmap: what an experiment is given is what gbmap did."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from benchmarks import environment
 from benchmarks.data import Data, Split, mean_loss
 from benchmarks.methods.chosen import ChosenPredictor, RefinedFeatures
 from benchmarks.methods.linear import read_out
@@ -52,3 +55,10 @@ def test_no_constant_has_a_lower_loss_than_the_best_one(task):
     data = bent(task)
     losses = [mean_loss(task, data.y, np.full(len(data.y), one)) for one in np.linspace(-2, 2, 2001)]
     assert min(losses) == pytest.approx(constant_loss(data), abs=1e-5)
+
+
+@pytest.mark.parametrize(("system", "unit"), [("linux", 1024), ("darwin", 1)])
+def test_the_peak_of_memory_is_told_in_bytes_on_every_system(monkeypatch, system, unit):
+    monkeypatch.setattr(environment.sys, "platform", system)
+    monkeypatch.setattr(environment.resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=7))
+    assert environment.peak_bytes() == 7 * unit
