@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gbmap._core.activation import Softplus
 from gbmap._core.losses import LogLoss, SquaredError
 from gbmap._core.objective import Objective
-from gbmap._rows.dask import parts as dask_parts
+from gbmap._rows.dask import cluster as dask_cluster
 from gbmap._rows.dask import table as dask_table
 from gbmap._rows.memory import MemoryRows
 from gbmap._rows.standard import MemoryTable, in_standard_units
@@ -23,7 +23,7 @@ from gbmap._rows.threads import ThreadTeam
 Loss = Literal["squared_error", "log_loss"]
 
 EVALUATION = "block_sums"  # the round that evaluates the objective
-PART_BYTES = dask_parts._PART_BYTES  # the largest part of X that a worker gets
+PART_BYTES = dask_cluster._PART_BYTES  # the largest part of X that a worker gets
 
 
 def one_pass(X: NDArray[Any], y: NDArray[Any], loss: Loss, n_jobs: int) -> Callable[[], object]:

@@ -14,7 +14,7 @@ from dask import delayed
 from distributed import Client, LocalCluster, futures_of, wait
 
 from gbmap import GBMAPRegressor
-from gbmap._rows.dask import parts, table
+from gbmap._rows.dask import cluster, table
 from gbmap._rows.dask.parts import spread
 from gbmap.losses import Loss
 
@@ -91,7 +91,7 @@ def test_lazy_predictions_run_on_workers(client, rows, local, problem):
 )
 def test_killed_worker_changes_no_bit(client, rows, local, contents, at_round, monkeypatch, memory):
     if memory is not None:
-        monkeypatch.setattr(parts, "_workers", lambda: [(memory, 1)])
+        monkeypatch.setattr(cluster, "_workers", lambda: [(memory, 1)])
     killed = []
 
     def kill_one(planned):

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from gbmap import GBMAPRegressor
-from gbmap._rows.dask import parts as where_parts_live
-from gbmap._rows.dask.parts import OnDisk, on_disk_if_tight, part_bytes
+from gbmap._rows.dask import cluster
+from gbmap._rows.dask.cluster import part_bytes
+from gbmap._rows.dask.parts import OnDisk, on_disk_if_tight
 
 GIGABYTE = 1 << 30
 
@@ -30,7 +31,7 @@ def opened(monkeypatch):
 
 
 def set_workers(monkeypatch, *workers):
-    monkeypatch.setattr(where_parts_live, "_workers", lambda: list(workers))
+    monkeypatch.setattr(cluster, "_workers", lambda: list(workers))
 
 
 def set_memory_in_use(monkeypatch, share, folder):
@@ -39,7 +40,7 @@ def set_memory_in_use(monkeypatch, share, folder):
         monitor=SimpleNamespace(get_process_memory=lambda: 1000 * share),
         local_directory=folder,
     )
-    monkeypatch.setattr(where_parts_live, "_worker", lambda: worker)
+    monkeypatch.setattr("gbmap._rows.dask.parts.current_worker", lambda: worker)
 
 
 def test_rows_beyond_the_memory_of_workers_are_fitted_from_files_to_the_same_bits(

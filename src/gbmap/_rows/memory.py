@@ -335,6 +335,21 @@ def add_groups(sums: Array, signs: Array) -> Array:
     return total
 
 
+def standard_columns(
+    targets: Array, score: Array | float | None, units: Units, residual: bool
+) -> tuple[Array, Array]:
+    """Return y in standard units and the F to start from, (n, K) each, given f_0 or none."""
+    f_0 = 0.0 if score is None else score
+    if residual:
+        return (targets - f_0 - units.target_mean) / units.target_scale, np.broadcast_to(0.0, targets.shape)
+    return targets, np.broadcast_to(f_0, targets.shape)
+
+
+def by_output(column: Array, dtype: np.dtype[Any]) -> Array:
+    """Return a column (n, K) as `MemoryRows` holds it."""
+    return np.array(column.T, dtype=dtype, order="C")
+
+
 def largest(array: Array) -> float:
     """Return the largest size of any number."""
     return float(max(array.max(), -array.min()))

@@ -14,7 +14,7 @@ from gbmap._core.rows import Rows
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.device import DeviceRows, device_moments, total_weight
-from gbmap._rows.memory import MemoryRows, fits_float32, largest
+from gbmap._rows.memory import MemoryRows, by_output, fits_float32, largest, standard_columns
 from gbmap._rows.moments import Moments, standard_units, target_moments
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array
@@ -136,11 +136,10 @@ class MemoryTable:
         return replace(self, X=self.X.astype(np.float64, copy=False))
 
     def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> MemoryRows:
-        y = (self.targets - self.score - units.target_mean) / units.target_scale if residual else self.targets
-        F = np.broadcast_to(0.0 if residual else self.score, self.targets.shape)
+        y, F = standard_columns(self.targets, self.score, units, residual)
         fits = self.X.dtype != np.float32 or fits_float32(largest(y), largest(F))
         blocks = (self if fits else self.in_float64()).blocks
-        y, F = (np.array(each.T, dtype=blocks.dtype, order="C") for each in (y, F))
+        y, F = (by_output(each, blocks.dtype) for each in (y, F))
         weight = None if self.weight is None else self.weight.astype(blocks.dtype)
         return MemoryRows(blocks, y, F, weight, units, team)
 

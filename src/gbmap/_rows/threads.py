@@ -6,11 +6,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from functools import cache
 from threading import Lock
-from types import TracebackType
 from typing import Any
 
 import joblib
@@ -55,18 +54,14 @@ class ThreadTeam:
         self._pool = ThreadPoolExecutor(n_threads - 1, "gbmap") if n_threads > 1 else None
 
     def __enter__(self) -> ThreadTeam:
-        self._limit = single_threaded_blas()
-        self._limit.__enter__()
+        self._open = ExitStack()
+        self._open.enter_context(single_threaded_blas())
+        if self._pool is not None:
+            self._open.callback(self._pool.shutdown)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self._pool is not None:
-                self._pool.shutdown()
-        finally:  # an interrupt can come while the threads end
-            self._limit.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)  # all of it, though an interrupt may come while the threads end
 
     def run(self, work: Callable[[Iterator[int]], Any], n_items: int) -> None:
         """Call ``work(items)`` on each thread; together the iterators give 0, ..., n_items - 1.

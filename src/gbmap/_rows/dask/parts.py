@@ -21,18 +21,11 @@ from weakref import finalize, ref
 import numpy as np
 
 from gbmap._rows.blocks import layout_of
-from gbmap._rows.threads import available_cores, single_threaded_blas
+from gbmap._rows.dask.cluster import current_client, current_worker, fits_memory, part_bytes, slots
+from gbmap._rows.threads import single_threaded_blas
 from gbmap._utils.typing import Array
 
 Column = list[Any] | None
-
-# A part is no larger than this, so that it moves and is computed anew in seconds.
-_PART_BYTES = 1 << 30
-# And no larger than this share of a thread's memory on its worker, which has to hold what it is made of too.
-_PART_SHARE = 1 / 8
-# Rows that take more than this share of the workers' memory are better read from files at every round: there
-# are two copies while they are cut, and Dask begins to put things on disk at 0.6.
-_MEMORY_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -115,7 +108,9 @@ class OnDisk:
 
     def __init__(self, part: Array):
         self.dtype, self.shape = part.dtype, part.shape
-        folder = getattr(_worker(), "local_directory", None)  # where Dask puts what has no room in memory
+        folder = getattr(
+            current_worker(), "local_directory", None
+        )  # where Dask puts what has no room in memory
         self.file = TemporaryFile(dir=folder)  # noqa: SIM115, closed by the next line
         finalize(self, self.file.close)
         np.asarray(part).tofile(self.file)
@@ -131,20 +126,11 @@ class OnDisk:
 
 def on_disk_if_tight(part: Array) -> Array | OnDisk:
     """Return a part as it is, or in a file if its worker's memory is half full and it is made of numbers."""
-    worker = _worker()
+    worker = current_worker()
     limit = worker and worker.memory_manager.memory_limit
     if not limit or part.size == 0 or part.dtype.hasobject:
         return part
     return OnDisk(part) if worker.monitor.get_process_memory() > limit / 2 else part
-
-
-def _worker() -> Any:
-    """Return the worker that this runs on, or None."""
-    distributed = sys.modules.get("distributed")
-    try:
-        return distributed.get_worker() if distributed else None
-    except ValueError:  # called outside of a worker
-        return None
 
 
 class _Call:
@@ -223,42 +209,6 @@ def collect(planned: list[Any]) -> list[Any]:
     return list(compute(*planned, optimize_graph=False))  # type: ignore[no-untyped-call]
 
 
-def slots() -> tuple[int, int]:
-    """Return how many workers there are, and their threads in all; without a cluster, this machine's."""
-    client = _client()
-    if client is None:
-        return 1, available_cores()
-    threads = client.nthreads()
-    return max(1, len(threads)), max(1, sum(threads.values()))
-
-
-def part_bytes() -> int:
-    """Return the most bytes that a part may have, given what the threads of the smallest worker share."""
-    shares = [memory / n_threads for memory, n_threads in _workers()]
-    return min([_PART_BYTES, *(int(_PART_SHARE * share) for share in shares)])
-
-
-def fits_memory(n_bytes: int) -> bool:
-    """Return whether the workers can hold so much of X beside the rest; those without a limit can."""
-    workers = _workers()
-    return not workers or n_bytes <= _MEMORY_SHARE * sum(memory for memory, _ in workers)
-
-
-def _workers() -> list[tuple[int, int]]:
-    """Return the memory and the threads of each worker whose memory is limited."""
-    client = _client()
-    workers = [] if client is None else client.scheduler_info()["workers"].values()
-    return [(each["memory_limit"], each["nthreads"]) for each in workers if each["memory_limit"]]
-
-
-def _client() -> Any:
-    """Return the client of the cluster that Dask would use now, or None."""
-    from dask.base import get_scheduler
-
-    client = getattr(get_scheduler(), "__self__", None)  # type: ignore[no-untyped-call]
-    return client if hasattr(client, "nthreads") else None
-
-
 def spread(column: list[Any]) -> list[Any]:
     """Return a kept column with its parts shared out evenly over the workers; few of them have to move.
 
@@ -266,7 +216,7 @@ def spread(column: list[Any]) -> list[Any]:
     """
     from dask.base import annotate
 
-    client, column = _client(), list(column)
+    client, column = current_client(), list(column)
     if client is None:
         return column
     futures = sys.modules["distributed"].futures_of(column)

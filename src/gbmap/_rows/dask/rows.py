@@ -16,7 +16,15 @@ from gbmap._core.rows import Rows, every
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.dask.parts import Place
-from gbmap._rows.memory import MemoryRows, add_blocks, add_groups, fits_float32, largest
+from gbmap._rows.memory import (
+    MemoryRows,
+    add_blocks,
+    add_groups,
+    by_output,
+    fits_float32,
+    largest,
+    standard_columns,
+)
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array, IntArray
 
@@ -133,35 +141,19 @@ def standard_rows(table: DaskTable, units: Units, team: ThreadTeam, *, residual:
         if not fits_float32(*sizes.max(axis=0)):
             table = table.in_float64()
             columns = [table.targets, table.score]
-    y = table.keep(_standard_targets, columns, units, residual, table.dtype)
-    F = table.keep(_starting_scores, columns, residual, table.dtype)
+    y, F = (table.keep(_standard_column, columns, units, residual, k, table.dtype) for k in (0, 1))
     table = table.weighed_in(table.dtype)
     return DaskRows(replace(table, targets=None, score=None), y, F, table.weight, units, team)
 
 
-def _standard(targets: Array, score: Array | None, units: Units, residual: bool) -> Array:
-    """Return y in standard units, of shape (n_i, K)."""
-    f_0: Any = 0.0 if score is None else score
-    return (targets - f_0 - units.target_mean) / units.target_scale if residual else targets
+def _sizes(targets: Array, score: Array | None, units: Units, residual: bool) -> list[float]:
+    return [largest(each) for each in standard_columns(targets, score, units, residual)]
 
 
-def _start(targets: Array, score: Array | None, residual: bool) -> Array:
-    """Return the F to start from, likewise."""
-    return np.broadcast_to(0.0 if residual or score is None else score, targets.shape)
-
-
-def _sizes(targets: Array, score: Array | None, units: Units, residual: bool) -> tuple[float, float]:
-    return largest(_standard(targets, score, units, residual)), largest(_start(targets, score, residual))
-
-
-def _standard_targets(
-    targets: Array, score: Array | None, units: Units, residual: bool, dtype: np.dtype[Any]
+def _standard_column(
+    targets: Array, score: Array | None, units: Units, residual: bool, which: int, dtype: np.dtype[Any]
 ) -> Array:
-    return np.array(_standard(targets, score, units, residual).T, dtype=dtype, order="C")
-
-
-def _starting_scores(targets: Array, score: Array | None, residual: bool, dtype: np.dtype[Any]) -> Array:
-    return np.array(_start(targets, score, residual).T, dtype=dtype, order="C")
+    return by_output(standard_columns(targets, score, units, residual)[which], dtype)
 
 
 @contextmanager
