@@ -140,7 +140,6 @@ class DeviceRows(Sample):
         return float(self._xp.sum(value, dtype=wide(self.X)))
 
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        """Return the loss of every row with m learners added to the score, in memory."""
         v, d = (asarray_like(each, self.X) for each in self._folded(vector))
         there = asarray_like(signs, self.X)
         parts = [
@@ -190,7 +189,6 @@ class DeviceRows(Sample):
         return some.in_memory() if slow_to_call else some
 
     def in_memory(self) -> MemoryRows:
-        """Return a copy in memory, in standard units."""
         y, F = (np.stack([to_numpy(part) for part in each]) for each in (self.y, self.F))
         weight = None if self.weight is None else to_numpy(self.weight)
         blocks, units = DenseBlocks.standardised(np.array(to_numpy(self.X)), self.units)
@@ -228,7 +226,6 @@ class DeviceRows(Sample):
         """Return None: iterations are quick here, the matrix is not."""
 
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
-        """Return what m learners make of about so many rows, in memory."""
         few = self._draw(n_rows, np.random.default_rng(0)).rows.in_memory()
         return few.activations(objective, output, vector, n_rows)
 

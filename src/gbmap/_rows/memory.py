@@ -207,7 +207,6 @@ class MemoryRows(Sample):
         return sums
 
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        """Return the loss of every row with m learners added to the score."""
         v, d = self._folded(vector)
         v, d = v.T.astype(self.blocks.dtype, order="C"), d.astype(self.blocks.dtype)
         score = self.F[output] + self.blocks.dtype.type(vector[0])
@@ -221,7 +220,6 @@ class MemoryRows(Sample):
         return self._losses_at(objective.loss, output, score)
 
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        """Add a learner to the score of its output, given whether it is the first one there."""
         output = int(learner.outputs[0])
 
         def work(blocks: Iterator[int]) -> None:
@@ -233,12 +231,10 @@ class MemoryRows(Sample):
         self.team.run(work, self.blocks.n_blocks)
 
     def remember(self, output: int) -> Array:
-        """Return the score of one output, for `restore`."""
         score: Array = self.F[output].copy()
         return score
 
     def restore(self, output: int, score: Any) -> None:
-        """Bring the score of one output back to what it was."""
         super().restore(output, to_numpy(score))
 
     def _scores_at(self, chosen: list[IntArray], output: int) -> list[Array]:
@@ -258,7 +254,6 @@ class MemoryRows(Sample):
         return MemoryRows(blocks, self.y[:, chosen], self.F[:, chosen], weight, units, self.team)
 
     def in_memory(self) -> MemoryRows:
-        """Return these rows."""
         return self
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:

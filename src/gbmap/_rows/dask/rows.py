@@ -75,11 +75,9 @@ class DaskRows(Rows):
         return float(np.concatenate(self._ask(_answer, "block_losses", loss, output, shift)).sum())
 
     def row_losses(self, loss: Loss, output: int) -> RowLosses:
-        """Return the loss of every row at its current score, brought here."""
         return self._brought("row_losses", loss, output)
 
     def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        """Return the same with m learners added to the score."""
         return self._brought("joint_row_losses", objective, output, vector, signs)
 
     def _brought(self, *asked: Any) -> RowLosses:
@@ -92,12 +90,10 @@ class DaskRows(Rows):
         return self.table.ask(function, [self.table.places, *self._columns()], self.units, *args)
 
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        """Add a learner to the score of its output."""
         columns = [self.table.places, *self._columns()]
         self.F = self.table.keep(_with_learner, columns, self.units, learner, is_first)
 
     def remember(self, output: int) -> list[Any]:
-        """Return the score, for `restore`."""
         return list(self.F)
 
     def restore(self, output: int, score: list[Any]) -> None:

@@ -14,5 +14,4 @@ class CompatLibrary(ArrayLibrary):
     """A library by the names that array-api-compat gives to its functions."""
 
     def namespace(self, array: Any) -> Any:
-        """Return the functions of the library, by their names in the array API."""
         return _compat.array_namespace(array)

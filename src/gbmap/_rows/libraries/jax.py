@@ -20,15 +20,12 @@ class Library(ArrayLibrary):
     """Programs that are compiled once, in the full precision of their type, which is float32 unless told."""
 
     def softplus(self, t: Any) -> Any:
-        """Return log(1 + exp(t))."""
         return jax.nn.softplus(t)
 
     def sigmoid(self, t: Any) -> Any:
-        """Return 1 / (1 + exp(-t))."""
         return jax.nn.sigmoid(t)
 
     def product(self, first: Any, second: Any) -> Any:
-        """Return a matrix product in the full precision of its type."""
         return jax.numpy.matmul(first, second, precision="highest")
 
     def wide(self, array: Any) -> Any:
@@ -36,7 +33,6 @@ class Library(ArrayLibrary):
         return jax.numpy.result_type(float)
 
     def to_numpy(self, array: Any) -> Array:
-        """Return an array as one of NumPy's."""
         return np.asarray(array)
 
     def argument_like(self, array: Array, other: Any) -> Any:

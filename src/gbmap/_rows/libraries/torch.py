@@ -25,7 +25,6 @@ class Library(CompatLibrary):
         return functional.softplus(t, threshold=50.0)
 
     def sigmoid(self, t: Any) -> Any:
-        """Return 1 / (1 + exp(-t))."""
         return functional.sigmoid(t)
 
     def product(self, first: Any, second: Any) -> Any:
@@ -34,7 +33,6 @@ class Library(CompatLibrary):
             return first @ second
 
     def to_numpy(self, array: Any) -> Array:
-        """Return a tensor as an array of NumPy's."""
         return np.asarray(array.numpy(force=True))
 
     def settled(self, array: Any) -> Any:
