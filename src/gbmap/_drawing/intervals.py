@@ -49,10 +49,6 @@ class IntervalDisplay(Display):
         names : sequence of p names
         k : int
         value_label : str, default=""
-
-        Returns
-        -------
-        display : IntervalDisplay
         """
         lower, upper = (np.asarray(end, dtype=np.float64) for end in (lower, upper))
         order = np.argsort(-np.maximum(-lower, upper), kind="stable")[:k]

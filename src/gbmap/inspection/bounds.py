@@ -71,12 +71,7 @@ class CoefficientBounds(Result):
         return Shown(f"the change per {unit} of each feature, at every point", table)
 
     def to_frame(self) -> Any:
-        """Return the bounds as a pandas frame, a row per feature (and output).
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-        """
+        """Return the bounds as a pandas frame, a row per feature (and output)."""
         ends = {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
         return frame(ends, "feature", self.feature_names, self.output_names)
 
@@ -91,10 +86,6 @@ class CoefficientBounds(Result):
             The most intervals.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : IntervalDisplay
         """
         lower, upper = (one_row(end[None], 0, output, self.output_names) for end in (self.lower, self.upper))
         unit = "standard deviation" if self.standardized else "unit"

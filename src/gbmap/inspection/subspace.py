@@ -85,12 +85,7 @@ class ActiveSubspace(Result):
         return fitted.map(lambda rows: ((rows - mean) / scale) @ directions, fitted.read(X), n_components)
 
     def to_frame(self) -> Any:
-        """Return the directions as a pandas frame, a row each, with a column "share" at the end.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-        """
+        """Return the directions as a pandas frame, a row each, with a column "share" at the end."""
         labels, names = range(1, len(self.shares) + 1), list(self.feature_names)
         return frame(self.directions, "direction", labels, columns=names).assign(share=self.shares)
 
@@ -101,10 +96,6 @@ class ActiveSubspace(Result):
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : CurveDisplay
         """
         return CurveDisplay(
             np.arange(1, len(self.shares) + 1),
