@@ -203,6 +203,12 @@ class FittedModel:
 
         return map_rows(of_dense, inputs, n_columns, np.float64, self.model.n_jobs, densifies=True)
 
+    def map_inputs(self, function: Callable[[Array], Array], inputs: Any) -> Array:
+        """Return ``function(inputs)`` of shape (n, q, K), computed on chunks of dense float64 rows."""
+        shape = (*inputs.shape, self.ensemble.n_outputs)
+        flat = self.map(lambda rows: function(rows).reshape(len(rows), -1), inputs, shape[1] * shape[2])
+        return flat.reshape(shape)
+
     def score(self, inputs: Any) -> Array:
         """Return h of inputs, of shape (n, K)."""
         return self.map(self.ensemble.score, inputs, self.ensemble.n_outputs)

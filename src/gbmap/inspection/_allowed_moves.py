@@ -16,7 +16,7 @@ from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array, IntArray
-from gbmap.inspection._smallest_move import MoveProblem
+from gbmap.inspection._move_problem import MoveProblem
 
 
 @dataclass(frozen=True)

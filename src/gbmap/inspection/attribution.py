@@ -149,18 +149,13 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     """
     fitted = FittedModel.of(model)
     inputs, background = fitted.read(X), _read_baseline(fitted, baseline, X)
-    n, q = inputs.shape
     ensemble = fitted.ensemble
     function = Ensemble.integrated_gradient if len(background) == 1 else _from_many
-    values = fitted.map(
-        lambda rows: function(ensemble, rows, background).reshape(len(rows), -1),
-        inputs,
-        q * ensemble.n_outputs,
-    ).reshape(n, q, ensemble.n_outputs)
+    values = fitted.map_inputs(lambda rows: function(ensemble, rows, background), inputs)
     base_value = ensemble.score(background).mean(axis=0)
     return Attribution(
         values=squeeze(fitted.columns.collect(values)),
-        base_values=squeeze(np.tile(base_value, (n, 1))),
+        base_values=squeeze(np.tile(base_value, (len(values), 1))),
         inputs=fitted.columns.numbers(dense(inputs)),
         feature_names=fitted.feature_names,
         output_names=fitted.output_names,
@@ -173,12 +168,7 @@ def over_the_average(fitted: FittedModel, inputs: Any) -> tuple[Array, Array]:
     The average is taken of the model's inputs: a category counts there by its share of the rows.
     """
     average, ensemble = fitted.model.mean_[None], fitted.ensemble
-    n, q = inputs.shape
-    values = fitted.map(
-        lambda rows: ensemble.integrated_gradient(rows, average).reshape(len(rows), -1),
-        inputs,
-        q * ensemble.n_outputs,
-    ).reshape(n, q, ensemble.n_outputs)
+    values = fitted.map_inputs(lambda rows: ensemble.integrated_gradient(rows, average), inputs)
     return fitted.columns.collect(values), ensemble.score(average)[0]
 
 

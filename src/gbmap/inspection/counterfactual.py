@@ -15,7 +15,8 @@ from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown
 from gbmap._utils.typing import Array
 from gbmap.inspection._allowed_moves import Limits, Question, Row, Space, is_finite
-from gbmap.inspection._smallest_move import Answer, MoveProblem, Search
+from gbmap.inspection._move_problem import MoveProblem
+from gbmap.inspection._smallest_move import Answer, Search
 
 _SHRINKING_STEPS, _SHRINKING_SHARES = 6, 33
 

@@ -318,45 +318,45 @@ def model_difference(
     # With f_0 = first and y = second the squared loss is (second - first - h)^2, and the units of the fit are
     # those of y - f_0: boosting from first to second is boosting to their difference. Given as such it needs
     # no init, and a small difference is fitted as well as a large one.
-    regressor = GBMAPRegressor(
-        n_components,
-        beta=beta,
-        l2_regularization=l2_regularization,
-        n_init=n_init,
-        random_state=random_state,
-    )
+    settings = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
+    regressor = GBMAPRegressor(n_components, random_state=random_state, **settings)
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
     fitted = _traced(model.fit(X, squeeze(difference)))
-    inputs, ensemble = fitted.read(X), fitted.ensemble
-    n_outputs = ensemble.n_outputs
-    z = fitted.map(ensemble.project, inputs, len(ensemble))
-    active, phi = z > 0, ensemble.embed_projected(z)
-    never = np.logical_not(active.reshape(len(active), -1, n_outputs).any(axis=1))
-    constant = np.ptp(difference, axis=0) == 0
-    rows = standard_rows(fitted, inputs)
-    of_outputs = output_names(classes, n_outputs)
+    inputs, of_outputs = fitted.read(X), output_names(classes, difference.shape[1])
     held_out = _held_out_r2(fitted.model, inputs, difference, random_state)
     return ModelDifference(
         model=model,
-        names=coordinate_names(ensemble.n_stages, of_outputs),
-        half_spaces=np.array([half_space(fitted, j, rows=rows) for j in range(len(ensemble))], dtype=object),
-        signs=np.where(ensemble.weights.any(axis=1), ensemble.signs, 0.0),
-        coverage=active.mean(axis=0),
-        mean_difference=_mean_where(difference[:, ensemble.outputs], active),
-        explained=_explained(difference, phi),
-        faithfulness=of_one(np.where(constant, 1.0, r2(difference, ensemble.sum_outputs(phi)))),
-        held_out_faithfulness=of_one(np.where(constant, 1.0, held_out)),
-        never_active=squeeze(never),
-        agreement=_agreement(np.abs(difference), never),
+        names=coordinate_names(fitted.ensemble.n_stages, of_outputs),
+        **_of_learners(fitted, inputs, difference),
+        held_out_faithfulness=of_one(np.where(np.ptp(difference, axis=0) == 0, 1.0, held_out)),
         difference=squeeze(difference),
         first_predictions=squeeze(of_first.astype(np.float64)),
-        coordinates=phi,
-        outputs=ensemble.outputs,
         output_names=of_outputs,
         classes=classes,
         first=first,
         second=second,
     )
+
+
+def _of_learners(fitted: FittedModel, inputs: Any, difference: Array) -> dict[str, Any]:
+    """Return where each learner is active, and what the learners say of the difference, (n, K), there."""
+    ensemble, rows = fitted.ensemble, standard_rows(fitted, inputs)
+    z = fitted.map(ensemble.project, inputs, len(ensemble))
+    active, phi = z > 0, ensemble.embed_projected(z)
+    never = np.logical_not(active.reshape(len(active), -1, ensemble.n_outputs).any(axis=1))
+    constant = np.ptp(difference, axis=0) == 0
+    return {
+        "half_spaces": np.array([half_space(fitted, j, rows=rows) for j in range(len(phi.T))], dtype=object),
+        "signs": np.where(ensemble.weights.any(axis=1), ensemble.signs, 0.0),
+        "coverage": active.mean(axis=0),
+        "mean_difference": _mean_where(difference[:, ensemble.outputs], active),
+        "explained": _explained(difference, phi),
+        "faithfulness": of_one(np.where(constant, 1.0, r2(difference, ensemble.sum_outputs(phi)))),
+        "never_active": squeeze(never),
+        "agreement": _agreement(np.abs(difference), never),
+        "coordinates": phi,
+        "outputs": ensemble.outputs,
+    }
 
 
 def _label(words: str, coverage: float) -> str:

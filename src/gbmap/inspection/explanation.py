@@ -158,7 +158,7 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
     """
     fitted = FittedModel.of(model)
     inputs, columns = fitted.read(X), fitted.columns
-    value, gradient = fitted.score(inputs), _gradients(fitted, inputs)
+    value, gradient = fitted.score(inputs), fitted.map_inputs(fitted.ensemble.gradient, inputs)
     if probability:
         value, gradient = _probabilities(fitted, fitted.full_score(X), gradient)
     inputs = dense(inputs)
@@ -183,16 +183,7 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
 
 def local_coefficients(fitted: FittedModel, inputs: Any) -> Array:
     """Return the coefficients of the local linear models, in the user's columns, of shape (n, p, K)."""
-    return _per_unit(fitted, dense(inputs), _gradients(fitted, inputs))
-
-
-def _gradients(fitted: FittedModel, inputs: Any) -> Array:
-    """Return the gradient of h in the model's inputs, of shape (n, q, K)."""
-    (n, q), ensemble = inputs.shape, fitted.ensemble
-    flat = fitted.map(
-        lambda rows: ensemble.gradient(rows).reshape(len(rows), -1), inputs, q * ensemble.n_outputs
-    )
-    return flat.reshape(n, q, ensemble.n_outputs)
+    return _per_unit(fitted, dense(inputs), fitted.map_inputs(fitted.ensemble.gradient, inputs))
 
 
 def _per_unit(fitted: FittedModel, inputs: Array, gradient: Array) -> Array:
