@@ -318,7 +318,7 @@ def model_difference(
     # With f_0 = first and y = second the squared loss is (second - first - h)^2, and the units of the fit are
     # those of y - f_0: boosting from first to second is boosting to their difference. Given as such it needs
     # no init, and a small difference is fitted as well as a large one.
-    settings = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
+    settings: dict[str, Any] = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
     regressor = GBMAPRegressor(n_components, random_state=random_state, **settings)
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
     fitted = _traced(model.fit(X, squeeze(difference)))
