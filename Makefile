@@ -13,6 +13,9 @@ WITH_IVIS := features costs
 demo: $(STAMPS)/demo
 	$(BIN)/python -m gbmap.demo
 
+# Whatever the shell says: or each process of the tests compiles the package and the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Files stay whole, so that the tests of one share what they have fitted.
 PYTEST_OPTIONS := --numprocesses 2 --dist loadfile
 

@@ -1,6 +1,7 @@
 """A batch assessed: what is a shift and what is none, whose it is, and that all parts add up."""
 
 import json
+from functools import cache
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -104,8 +105,20 @@ def kinds():
     yield "foreign classes", detector(forks, X, three), X, new, None
 
 
-KINDS = {name: rest for name, *rest in kinds()}
+KINDS = [
+    "regression", "linear", "init", "targets", "two classes", "three classes", "pipeline", "sparse",
+    "foreign", "foreign classes",
+]  # fmt: skip
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@cache
+def all_kinds():
+    return {name: rest for name, *rest in kinds()}
+
+
+def test_every_kind_is_here():
+    assert list(all_kinds()) == KINDS
 
 
 @pytest.mark.parametrize("n", [2, 20, 500])
@@ -174,7 +187,7 @@ def test_contributions_are_differences_of_attributions_from_the_mean_row():
 
 @EVERY_KIND
 def test_all_parts_add_up_to_the_shift(kind):
-    found, X, new, h = KINDS[kind]
+    found, X, new, h = all_kinds()[kind]
     assessment = found.assess(new)
     shift = np.atleast_1d(assessment.shift)
     if h is not None:
@@ -192,7 +205,7 @@ def test_all_parts_add_up_to_the_shift(kind):
 
 @EVERY_KIND
 def test_distances_bound_the_shift(kind):
-    found, _, new, _ = KINDS[kind]
+    found, _, new, _ = all_kinds()[kind]
     assessment = found.assess(new)
     coordinates = assessment.coordinates
     rounding = 1e-9
@@ -206,7 +219,7 @@ def test_distances_bound_the_shift(kind):
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_bounds_and_sums_hold_for_any_batch(seed, n):
     rng = np.random.default_rng(seed)
-    found = KINDS["targets"][0]
+    found = all_kinds()["targets"][0]
     assessment = found.assess(rng.normal(rng.normal(0, 3, 3), rng.uniform(0.1, 5), (n, 3)))
     assert_allclose(assessment.contributions.sum(axis=0), assessment.shift, atol=1e-10)
     assert np.all(np.abs(assessment.shift) <= assessment.distance + 1e-9)
@@ -215,7 +228,7 @@ def test_bounds_and_sums_hold_for_any_batch(seed, n):
 
 
 def test_distances_are_those_of_predictions_and_coordinates():
-    found, X, new, _ = KINDS["regression"]
+    found, X, new, _ = all_kinds()["regression"]
     model, assessment = found.estimator_, found.assess(new)
     assert_allclose(assessment.distance, wasserstein_distance(model.predict(new), model.predict(X)))
     phi, reference = model.transform(new), model.transform(X)
@@ -225,7 +238,7 @@ def test_distances_are_those_of_predictions_and_coordinates():
 
 
 def test_the_p_value_is_the_worst_case_over_tolerated_shifts():
-    found, X, new, _ = KINDS["regression"]
+    found, X, new, _ = all_kinds()["regression"]
     assessment = found.assess(new[:50], delta=0.2)
     h, reference = (found.estimator_.predict(rows) for rows in (new[:50], X))
     error = np.sqrt(max(h.var(ddof=1), reference.var(ddof=1)) / 50 + reference.var(ddof=1) / len(X))
@@ -239,14 +252,14 @@ def test_the_p_value_is_the_worst_case_over_tolerated_shifts():
 
 def test_delta_is_in_standard_deviations_of_y_or_of_the_scores_of_classes():
     X, y = draw()
-    found, _, new, _ = KINDS["regression"]
+    found, _, new, _ = all_kinds()["regression"]
     assert_allclose(found.assess(new, delta=0.3).delta, 0.3 * y.std())
-    found, X, new, score = KINDS["three classes"]
+    found, X, new, score = all_kinds()["three classes"]
     assert_allclose(found.assess(new, delta=0.3).delta, 0.3 * score(found.estimator_, X).std(axis=0))
 
 
 def test_several_outputs_share_the_chance_of_a_false_alarm():
-    found, _, new, _ = KINDS["targets"]
+    found, _, new, _ = all_kinds()["targets"]
     assessment = found.assess(new, delta=0.25)
     least = assessment.p_value.min()
     assert assessment.p_value.shape == (2,)
@@ -256,7 +269,7 @@ def test_several_outputs_share_the_chance_of_a_false_alarm():
 
 
 def test_a_batch_of_one_row_has_the_variance_of_the_reference():
-    found, X, _, _ = KINDS["regression"]
+    found, X, _, _ = all_kinds()["regression"]
     h = found.estimator_.predict(X)
     near, far = found.assess([[0.7, 0.0, 0.0]]), found.assess([[0.0, -9.0, 0.0]])
     assert_allclose(near.standard_error, h.std(ddof=1) * np.sqrt(1 + 1 / len(X)))
@@ -283,7 +296,7 @@ def test_a_model_without_learners_never_shifts():
 
 
 def test_regions_are_those_of_the_reference_with_the_rows_of_the_batch():
-    found, X, new, _ = KINDS["regression"]
+    found, X, new, _ = all_kinds()["regression"]
     rng = np.random.default_rng(0)
     y_new, model = rng.standard_normal(len(new)), found.estimator_
     mine, of_reference = found.assess(new, y_new).regions, regions(model, X, max_regions=1000)
@@ -354,7 +367,7 @@ def test_the_share_of_unseen_patterns_is_as_expected_without_drift_and_above_it_
 
 @pytest.mark.parametrize("kind", ["three classes", "targets", "foreign classes"])
 def test_there_is_a_table_of_regions_for_each_output(kind):
-    found, _, new, _ = KINDS[kind]
+    found, _, new, _ = all_kinds()[kind]
     assessment = found.assess(new)
     n_outputs = len(assessment.output_names)
     assert assessment.contributions.shape == (3, n_outputs)
@@ -364,7 +377,7 @@ def test_there_is_a_table_of_regions_for_each_output(kind):
 
 
 def test_the_regions_of_an_output_are_those_of_its_own_learners():
-    found, X, new, _ = KINDS["three classes"]
+    found, X, new, _ = all_kinds()["three classes"]
     table = found.assess(new).to_frame("regions")
     for name in ("a", "b", "c"):
         mine = table[table["output"] == name].set_index("active_learners").iloc[:-2]
@@ -377,7 +390,7 @@ def test_the_regions_of_an_output_are_those_of_its_own_learners():
 
 
 def test_through_a_pipeline_the_answer_is_in_the_columns_and_words_of_the_user():
-    found, X, _, _ = KINDS["pipeline"]
+    found, X, _, _ = all_kinds()["pipeline"]
     only_rome = X[X["city"] == "Rome"]
     assessment = found.assess(only_rome)
     assert list(assessment.feature_names) == ["city", "age", "noise"]
@@ -391,7 +404,7 @@ def test_through_a_pipeline_the_answer_is_in_the_columns_and_words_of_the_user()
 
 
 def test_a_foreign_model_shifts_by_its_own_predictions_and_the_rest_is_told():
-    found, X, new, _ = KINDS["foreign"]
+    found, X, new, _ = all_kinds()["foreign"]
     assessment, surrogate = found.assess(new), found._drifter.monitored.fitted.model
     of_surrogate = surrogate.predict(new).mean() - surrogate.predict(X).mean()
     assert_allclose(assessment.remainder, assessment.shift - of_surrogate, atol=1e-12)
@@ -424,7 +437,7 @@ def test_expected_and_true_losses_are_those_of_the_detector_and_the_model():
 
 
 def test_without_calibration_what_needs_it_is_none():
-    found, _, new, _ = KINDS["regression"]
+    found, _, new, _ = all_kinds()["regression"]
     assessment = found.assess(new)
     assert assessment.share_over_threshold is None
     assert assessment.calibration_share_over_threshold is None
@@ -443,7 +456,7 @@ def test_a_threshold_set_by_hand_needs_no_calibration():
 
 @EVERY_KIND
 def test_the_dictionary_is_plain_and_survives_json(kind):
-    found, _, new, _ = KINDS[kind]
+    found, _, new, _ = all_kinds()[kind]
     assessment = found.assess(new)
     told = assessment.to_dict()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
@@ -465,7 +478,7 @@ def test_in_the_dictionary_an_unknown_mean_is_none_and_a_calibrated_batch_is_pla
 
 
 def test_frames_have_a_row_for_each_output_feature_coordinate_and_region():
-    found, _, new, _ = KINDS["three classes"]
+    found, _, new, _ = all_kinds()["three classes"]
     assessment = found.assess(new, np.repeat("a", len(new)))
     summary = assessment.to_frame()
     assert summary.index.tolist() == ["a", "b", "c"]
@@ -484,7 +497,7 @@ def test_frames_have_a_row_for_each_output_feature_coordinate_and_region():
 
 
 def test_frames_of_one_output_have_no_column_for_it():
-    found, _, new, _ = KINDS["regression"]
+    found, _, new, _ = all_kinds()["regression"]
     assessment = found.assess(new)
     assert assessment.to_frame().shape[0] == 1
     assert assessment.to_frame("features")["contribution"].tolist() == assessment.contributions.tolist()
@@ -497,7 +510,7 @@ def test_frames_of_one_output_have_no_column_for_it():
 
 
 def test_the_picture_shows_the_largest_contributions_and_a_remainder_if_there_is_one():
-    found, _, new, _ = KINDS["three classes"]
+    found, _, new, _ = all_kinds()["three classes"]
     assessment = found.assess(new)
     display = assessment.plot(output="b", n_features=2)
     expected = np.sort(np.abs(assessment.contributions[:, 1]))[::-1][:2]
@@ -505,7 +518,7 @@ def test_the_picture_shows_the_largest_contributions_and_a_remainder_if_there_is
     assert "remainder" not in display.names
     with pytest.raises(ValueError, match="output must be one of"):
         assessment.plot()
-    found, _, new, _ = KINDS["foreign"]
+    found, _, new, _ = all_kinds()["foreign"]
     display = found.assess(new).plot()
     assert display.values[display.names.index("remainder")] == found.assess(new).remainder
     plt.close("all")
@@ -527,7 +540,7 @@ def test_frames_and_arrays_give_the_same_answer(as_frame):
 
 @pytest.mark.parametrize("kind", ["pipeline", "sparse", "three classes"])
 def test_chunks_change_nothing(kind, monkeypatch):
-    found, X, new, _ = KINDS[kind]
+    found, X, new, _ = all_kinds()[kind]
     y = np.resize(["a", "b", "c"] if kind == "three classes" else [1.0, 2.0], X.shape[0])
     whole = found.assess(new, y[: new.shape[0]]).to_dict()
     monkeypatch.setattr(_monitored, "_ROWS_AT_A_TIME", 70)
@@ -539,7 +552,7 @@ def test_chunks_change_nothing(kind, monkeypatch):
 
 
 def test_many_rows_are_compared_by_a_sample_of_their_coordinates_only(monkeypatch):
-    found, _, new, _ = KINDS["regression"]
+    found, _, new, _ = all_kinds()["regression"]
     whole = found.assess(new)
     monkeypatch.setattr(_sides, "_KEPT_NUMBERS", 4 * 200)
     sampled = found.assess(new)
@@ -573,13 +586,13 @@ def test_a_large_mean_of_y_costs_no_digits():
     ],
 )
 def test_bad_arguments_are_named(options, message):
-    found, _, new, _ = KINDS["regression"]
+    found, _, new, _ = all_kinds()["regression"]
     with pytest.raises(ValueError, match=message):
         found.assess(new, **options)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():
-    found, X, _, _ = KINDS["regression"]
+    found, X, _, _ = all_kinds()["regression"]
     with pytest.raises(ValueError, match="X has 2 features, but DriftDetector is expecting 3"):
         found.assess(X[:, :2])
     with pytest.raises(ValueError, match="contains NaN"):
@@ -588,13 +601,13 @@ def test_rows_that_do_not_fit_the_model_are_refused():
         found.assess(X[:0])
     with pytest.raises(NotFittedError):
         DriftDetector().assess(X)
-    of_frames, frame, _, _ = KINDS["pipeline"]
+    of_frames, frame, _, _ = all_kinds()["pipeline"]
     with pytest.raises(ValueError, match="feature names should match"):
         of_frames.assess(frame.rename(columns={"age": "years"}))
 
 
 def test_labels_of_an_unknown_class_are_refused():
-    found, X, _, _ = KINDS["three classes"]
+    found, X, _, _ = all_kinds()["three classes"]
     with pytest.raises(ValueError, match=r"y must hold classes of the fit only.*'z'"):
         found.assess(X, np.repeat("z", len(X)))
 

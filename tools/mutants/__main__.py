@@ -22,7 +22,7 @@ from tools.mutants.recording import FOLDER, Recording
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gbmap"
 # Each area gets its share of the changes.
-AREAS = ["_core", "_rows", "drift", "inspection", "_racing.py selection.py"]
+AREAS = ["_core", "_rows", "drift", "inspection", "selection"]
 TESTS = [
     *(
         "engine",
