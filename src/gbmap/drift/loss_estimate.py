@@ -129,11 +129,6 @@ class LossModel:
             confidence=confidence,
         )
 
-    def expected(self, measures: Measures) -> Array:
-        """Return expected losses, of shape (n,)."""
-        losses: Array = self.curve.predict(measures.reach) + self._beyond(measures.astray)[0]
-        return losses
-
     def _beyond(self, astray: Array) -> tuple[Array, Array]:
         """Return what going astray beyond the border adds to the loss: on average, and at most."""
         outside = np.maximum(astray, self.border)
