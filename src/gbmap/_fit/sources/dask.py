@@ -185,7 +185,7 @@ def _refuse_what_needs_all_rows(reader: Reader) -> None:
 def example_of(X: Any) -> Any:
     """Return rows in memory with the columns and types of a collection."""
     if not is_array(X):
-        if not hasattr(X, "divisions"):
+        if not hasattr(type(X), "divisions"):
             raise TypeError(f"X must be a Dask array or a Dask frame, got a {type(X).__name__} of Dask's.")
         from dask.dataframe.dispatch import make_meta, meta_nonempty
 

@@ -93,9 +93,8 @@ class DeviceSource(MemorySource):
 
     def take(self, indices: Array) -> Self:
         X, y, targets = (take(each, indices) for each in (self.X, self.y, self.targets))
-        return type(self)(
-            X, X, y, targets, None if self.weight is None else self.weight[indices], self.reader
-        )
+        weight = None if self.weight is None else self.weight[indices]
+        return type(self)(X, y, weight, self.reader, X, targets)
 
     def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DeviceTable:  # type: ignore[override]
         X, targets = lent(self.X, self.targets, objective)
