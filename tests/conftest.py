@@ -28,9 +28,24 @@ def pytest_collection_modifyitems(items):
 
 
 def _sum_of_positions(item):
-    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
-    first = [(name.split(",") if isinstance(name, str) else name)[0].strip() for name in names]
-    return sum(item.callspec.indices[name] for name in first)
+    """Return the sum of the positions of a case in the lists of its parameters."""
+    total = 0
+    for mark in item.iter_markers("parametrize"):
+        names, cases = mark.args[:2]
+        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+        given = [item.callspec.params[name] for name in names]
+        total += [_are_same(_values(case, len(names)), given) for case in cases].index(True)
+    return total
+
+
+def _values(case, n_names):
+    if isinstance(case, type(pytest.param())):
+        return case.values
+    return case if n_names > 1 else [case]
+
+
+def _are_same(values, others):
+    return all(value is other for value, other in zip(values, others, strict=True))
 
 
 def _release_blas():
