@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.evidence import Evidence
 from gbmap._core.losses import Loss
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Rows, Sample
@@ -15,6 +16,8 @@ from gbmap._core.weak_learner import Solution, fit_weak_learner, null_learner
 from gbmap._utils.typing import Array
 
 _SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
+# Most learners are found once; the first ones of noise are not.
+_TRIALS, _MUCH_LARGER = 5, 1.3
 _LARGEST = 1e300  # larger weights, as of a huge y and a tiny column, could not even be summed
 
 
@@ -26,6 +29,7 @@ class Stage:
     losses: Array  # the mean loss of each output, in standard units
     validation_losses: Array  # the same of the validation rows; NaN if there are none
     solutions: tuple[Solution, ...]
+    ridges: Array  # the ridge of the learner of each output
 
 
 def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
@@ -38,25 +42,50 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
     units = np.abs(mean_losses(rows, loss))
     units[units < _SMALLEST] = 1.0
-    add_learners(rows, ensemble)
+    evidence = Evidence(problem, units)
+    for j in range(len(ensemble)):
+        add_learners(rows, ensemble[: j + 1], j)
+        evidence.learn(ensemble[: j + 1], rows.mean_loss(loss, int(ensemble.outputs[j])))
     add_learners(problem.validation_rows, ensemble)
     losses = mean_losses(rows, loss)
     levels = np.zeros(rows.n_outputs)
     if len(ensemble) == 0:
         levels, losses = _best_levels(rows, loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
-        solutions, losses = [], losses.copy()
+        solutions, losses, ridges = [], losses.copy(), np.zeros(rows.n_outputs)
         for output in range(rows.n_outputs):
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(output, stage)))
+            stream = np.random.SeedSequence(seed, spawn_key=(output, stage))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-                solution = fit_weak_learner(problem, output, units[output], rng)
+                solution, ridges[output] = _find(
+                    problem, evidence, output, units[output], losses[output], stream
+                )
                 ensemble, losses[output] = _grow(
                     problem, ensemble, output, solution, losses[output], levels[output]
                 )
+                evidence.learn(ensemble, losses[output])
             solutions.append(solution)
         add_learners(problem.validation_rows, ensemble, len(ensemble) - rows.n_outputs)
         levels = np.zeros(rows.n_outputs)
-        yield Stage(ensemble, losses, mean_losses(problem.validation_rows, loss), tuple(solutions))
+        yield Stage(ensemble, losses, mean_losses(problem.validation_rows, loss), tuple(solutions), ridges)
+
+
+def _find(
+    problem: BoostingProblem,
+    evidence: Evidence,
+    output: int,
+    unit: float,
+    loss: float,
+    stream: np.random.SeedSequence,
+) -> tuple[Solution, float]:
+    """Return a learner and its ridge: found again while it asks itself for a ridge that is much larger."""
+    ridge = evidence.ridge(output, loss)
+    for _ in range(_TRIALS):
+        found = fit_weak_learner(problem.with_ridge(ridge), output, unit, np.random.default_rng(stream))
+        asked = evidence.ridge_with(output, found.theta, loss, found.value)
+        if asked <= _MUCH_LARGER * ridge:
+            break
+        ridge = asked
+    return found, ridge
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:

@@ -86,7 +86,8 @@ class Loss(ABC):
     def curvature(self, y: Array, f: Array) -> Array:
         """Return the second derivative in f, or a positive stand-in for it.
 
-        It only preconditions the solver: a poor one costs passes over the data, never accuracy.
+        It preconditions the solver, which a poor one costs passes over the data, and tells
+        ``l2_regularization="auto"`` how much of a learner the data determines.
 
         Parameters
         ----------
@@ -99,6 +100,23 @@ class Loss(ABC):
         """
         ones: Array = namespace(f).ones_like(f)
         return ones
+
+    def noise(self, mean_loss: float) -> float:
+        """Return T for which exp(-l / T) is about how likely a target is, given the mean loss of a fit.
+
+        ``l2_regularization="auto"`` takes the size of a loss by it. For a loss of the residual it is the
+        degree times the mean loss, which makes the targets most likely: twice the variance for squared
+        errors. Any other loss counts as the negative logarithm of a probability, for which it is one.
+
+        Parameters
+        ----------
+        mean_loss : float
+
+        Returns
+        -------
+        T : float
+        """
+        return self.degree * mean_loss if self.degree else 1.0
 
     def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Return the weighted sum of l(y, f), and overwrite f with the weighted derivative.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
@@ -37,6 +37,22 @@ class Solver:
 
 
 @dataclass(frozen=True)
+class EvidenceSettings:
+    """What finds the ridge is told beside the rows.
+
+    Attributes
+    ----------
+    n_rows : float
+        How many rows the data count as, given their weights.
+    target_spread : array of shape (K,)
+        The spread of y - f_0 in standard units; one where the loss is not one of y - f.
+    """
+
+    n_rows: float
+    target_spread: Array
+
+
+@dataclass(frozen=True)
 class BoostingProblem:
     """Rows with what is minimised over them, and how.
 
@@ -49,6 +65,8 @@ class BoostingProblem:
         Of the rows, the smallest first. Learners are found on them.
     objective : Objective
     solver : Solver
+    evidence : EvidenceSettings or None
+        What it takes to find the ridge of each learner; None if it is that of the objective.
     """
 
     rows: Rows
@@ -56,3 +74,8 @@ class BoostingProblem:
     samples: list[Sample]
     objective: Objective
     solver: Solver
+    evidence: EvidenceSettings | None = None
+
+    def with_ridge(self, ridge: float) -> BoostingProblem:
+        """Return the same problem with another ridge."""
+        return replace(self, objective=replace(self.objective, ridge=ridge))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,6 +214,15 @@ class Sample(Rows):
     @abstractmethod
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
+
+    @abstractmethod
+    def curvature_product(
+        self, objective: Objective, output: int, theta: Array, n_rows: int
+    ) -> Callable[[Array], Array]:
+        """Return V -> H V, (p + 1, k) both, with H the Gauss-Newton matrix of the mean loss in (w, c).
+
+        Of a learner that the scores hold already, and of about so many rows.
+        """
 
     @abstractmethod
     def joint_gauss_newton(

@@ -12,7 +12,7 @@ from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
-from gbmap._core.problem import BoostingProblem, Solver
+from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.reading import check_spread
@@ -37,12 +37,16 @@ class FitProblem:
         Of the columns of X.
     target_deviation : array of shape (K,)
         The spread of y - f_0.
+    activation : str
+    ridge_unit : float
+        What an ``l2_regularization`` of one is as the ridge of the objective.
     """
 
     engine: BoostingProblem
     moments: Moments
     target_deviation: Array
     activation: str
+    ridge_unit: float
 
     @classmethod
     def of(
@@ -62,8 +66,9 @@ class FitProblem:
             team,
             standardize=settings.standardize,
             residual=residual,
-            ridge=None if settings.standardize else settings.l2_regularization,
+            ridge=None if settings.standardize else settings.fixed_l2_regularization or 0.0,
         )
+        n_rows = source.n_effective
         source.release()
         rows, units = found.rows, found.rows.units
         check_spread(found.target_deviation, settings.beta)
@@ -71,14 +76,17 @@ class FitProblem:
         if validation is not None:
             validation_rows = validation.table(initial, objective).in_units(units, team, residual=residual)
             validation.release()
-        share = loss.ridge_share if settings.standardize else 1.0
-        ridge = share * settings.l2_regularization / (units.n_active + 1)
-        ridge_units = None if settings.standardize or not ridge else units.of_plain_rows()
-        objective = replace(objective, ridge=ridge, ridge_units=ridge_units)
+        evidence, fixed = None, settings.fixed_l2_regularization
+        if fixed is None:
+            evidence = EvidenceSettings(n_rows, found.target_deviation / units.target_scale)
+        elif fixed and not settings.standardize:
+            objective = replace(objective, ridge_units=units.of_plain_rows())
+        ridge_unit = (loss.ridge_share if settings.standardize else 1.0) / (units.n_active + 1)
+        objective = replace(objective, ridge=ridge_unit * (fixed or 0.0))
         solver = Solver(settings.n_init, settings.max_iter, settings.tol, settings.monotone, sample_rows)
         samples = draw_samples(rows, solver, settings.seed)
-        engine = BoostingProblem(rows, validation_rows, samples, objective, solver)
-        return cls(engine, found.moments, found.target_deviation, settings.activation)
+        engine = BoostingProblem(rows, validation_rows, samples, objective, solver, evidence)
+        return cls(engine, found.moments, found.target_deviation, settings.activation, ridge_unit)
 
     @property
     def rows(self) -> Rows:
@@ -135,6 +143,7 @@ class FitProblem:
             n_iter=max(solution.n_iter for solution in stage.solutions),
             n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
             converged=all(solution.converged for solution in stage.solutions),
+            l2_regularizations=tuple((stage.ridges / self.ridge_unit).tolist()),
         )
 
     def remember(self) -> Any:
@@ -155,7 +164,10 @@ class FitProblem:
                 for rows in self._all_rows():
                     rows.add_last_learner(ensemble[: j + 1])
             losses = self._losses()
-            taken = {name: getattr(record, name) for name in ("n_iter", "n_evaluations", "converged")}
+            taken = {
+                name: getattr(record, name)
+                for name in ("n_iter", "n_evaluations", "converged", "l2_regularizations")
+            }
             replayed.append(replace(losses, **taken))
         return replayed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
@@ -27,6 +28,8 @@ class StageRecord(Result):
         Whether the solver ended at a minimum, as far as ``tol`` tells one: its last iteration gained less
         than that, Newton's step promises less than ten times as much, and it had iterations left. True for
         f_0.
+    l2_regularizations : tuple of float
+        The lambda of the learner of each output; empty for f_0.
     """
 
     loss: float
@@ -34,13 +37,19 @@ class StageRecord(Result):
     n_iter: int = 0
     n_evaluations: int = 0
     converged: bool = True
+    l2_regularizations: tuple[float, ...] = ()
 
     def _shown(self) -> Shown:
         is_watched = self.validation_loss == self.validation_loss
         watched = f" ({cell(self.validation_loss)} of validation rows)" if is_watched else ""
         work = f"{self.n_iter} iterations, {self.n_evaluations} evaluations"
         end = "converged" if self.converged else "not converged"
-        return Shown(f"loss {cell(self.loss)}{watched}, {work}, {end}")
+        ridge = (
+            f", l2_regularization {cell(np.array(self.l2_regularizations))}"
+            if self.l2_regularizations
+            else ""
+        )
+        return Shown(f"loss {cell(self.loss)}{watched}, {work}, {end}{ridge}")
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class Boosted:
     initial : InitialModel
         f_0, not fitted.
     team : ThreadTeam
+    l2_regularizations : tuple of float
+        Those of the last learners; empty if there are none, or if all have the same.
     """
 
     ensemble: Ensemble
@@ -56,6 +58,14 @@ class Boosted:
     source: Source
     initial: InitialModel
     team: ThreadTeam
+    l2_regularizations: tuple[float, ...] = ()
+
+    @property
+    def ridges(self) -> Array:
+        """The ridge of each output: that of its last learner."""
+        if not self.l2_regularizations:
+            return np.full(self.ensemble.n_outputs, self.problem.engine.objective.ridge)
+        return np.array(self.l2_regularizations) * self.problem.ridge_unit
 
 
 def refine_fit(fit: Boosted) -> Refined:
@@ -74,7 +84,7 @@ def refine_fit(fit: Boosted) -> Refined:
     found: list[Refinement] = []
     for start in _starts(fit, limits):
         problem.restore(fit.origin)
-        refined = _refine_outputs(problem, validation_rows, start, limits)
+        refined = _refine_outputs(problem, validation_rows, start, limits, fit.ridges)
         found = list(map(_better, found, refined)) if found else refined
     if validation_rows is not None:
         curves = same_length([problem.loss_unit[k] * each.curve for k, each in enumerate(found)])[:, None]
@@ -127,11 +137,14 @@ def best_step(curves: Array, weight: Array) -> int:
 
 
 def _refine_outputs(
-    problem: FitProblem, validation_rows: Any, ensemble: Ensemble, limits: Array
+    problem: FitProblem, validation_rows: Any, ensemble: Ensemble, limits: Array, ridges: Array
 ) -> list[Refinement]:
     engine = replace(problem.engine, validation_rows=validation_rows)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-        return [refine(engine, ensemble, output, int(limit)) for output, limit in enumerate(limits)]
+        return [
+            refine(engine.with_ridge(ridge), ensemble, output, int(limit))
+            for output, (limit, ridge) in enumerate(zip(limits, ridges))
+        ]
 
 
 def _curves_of_folds(fit: Boosted, folds: list[tuple[Array, Array]]) -> Array:
@@ -151,7 +164,7 @@ def _curves_of_fold(fit: Boosted, train: Array, test: Array) -> list[Array]:
     ensemble = problem.boosted(fit.ensemble.n_stages, settings.seed)
     problem.restore(origin)
     limits = np.full(part.n_outputs, MOST_STEPS)
-    found = _refine_outputs(problem, problem.engine.validation_rows, ensemble, limits)
+    found = _refine_outputs(problem, problem.engine.validation_rows, ensemble, limits, fit.ridges)
     return [problem.loss_unit[k] * each.curve for k, each in enumerate(found)]
 
 

@@ -26,7 +26,7 @@ class FitSettings:
     loss: Loss
     activation: str
     beta: float
-    l2_regularization: float
+    l2_regularization: float | str
     standardize: bool
     n_init: int
     max_iter: int
@@ -36,6 +36,11 @@ class FitSettings:
     refine_starts: int
     validation_fraction: float
     seed: int
+
+    @property
+    def fixed_l2_regularization(self) -> float | None:
+        """The ridge of every learner, or None if the fit is to find it."""
+        return None if isinstance(self.l2_regularization, str) else float(self.l2_regularization)
 
     @property
     def split_seed(self) -> int:

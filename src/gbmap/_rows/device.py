@@ -6,7 +6,7 @@ for any other rows; it lies in memory where a pass over it takes less time there
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -221,6 +221,21 @@ class DeviceRows(Sample):
         if not self.complete:
             self._standard_X = A
         return A
+
+    def curvature_product(
+        self, objective: Objective, output: int, theta: Array, n_rows: int
+    ) -> Callable[[Array], Array]:
+        some = every(self.n_rows, n_rows)
+        A, y, F = self._standard_rows()[some, :], self.y[output][some], self.F[output][some]
+        weight = self._xp.ones_like(y) if self.weight is None else self.weight[some]
+        slope = objective.activation.slope(product(A, asarray_like(theta[1:], A)))
+        share = objective.loss.curvature(y, F) * slope**2 * weight / self._xp.sum(weight)
+
+        def curved(V: Array) -> Array:
+            along_z = product(A, asarray_like(V, A)) * share[:, None]
+            return to_numpy(product(A.T, along_z)).astype(np.float64)
+
+        return curved
 
     def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
         """Return None: iterations are quick here, the matrix is not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -282,6 +282,25 @@ class MemoryRows(Sample):
         along_w = np.maximum(along_w, 1e-3 * weight.sum() * (scale > 0))  # a large mean leaves rounding only
         diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]])
         return diagonal + objective.ridge_diagonal(active)
+
+    def curvature_product(
+        self, objective: Objective, output: int, theta: Array, n_rows: int
+    ) -> Callable[[Array], Array]:
+        some = every(self.n_rows, n_rows)
+        X, weight = self.blocks.X[some], None if self.weight is None else self.weight[some]
+        v, d = self.units.fold(theta[1:-1], theta[-1])
+        share = objective.loss.curvature(self.y[output, some], self.F[output, some]).astype(np.float64)
+        share *= objective.activation.slope((X @ v).astype(np.float64) + d) ** 2
+        share *= 1.0 if weight is None else weight
+        share /= X.shape[0] if weight is None else weight.sum(dtype=np.float64)
+
+        def product(V: Array) -> Array:
+            v, d = self.units.fold(V[:-1].T, V[-1])
+            along_z = (X @ v.T + d) * share[:, None]
+            along_c = along_z.sum(axis=0)
+            return np.vstack([self.units.fold_gradient((X.T @ along_z).T, along_c).T, along_c])
+
+        return product
 
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array

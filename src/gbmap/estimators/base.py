@@ -58,7 +58,7 @@ _IMPORTANCE_NUMBERS = 5_000_000
 PARAMETERS: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, None, closed="left")],
     "beta": [Interval(Real, 0, None, closed="neither")],
-    "l2_regularization": [Interval(Real, 0, None, closed="left")],
+    "l2_regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "activation": [StrOptions(set(ACTIVATIONS))],
     "init": [None, HasMethods(["fit"]), callable],
     "standardize": ["boolean"],
@@ -308,9 +308,9 @@ class BaseGBMAP(
                 if not file.is_over:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
             if self.refine:
-                self._refine(
-                    replace(start, ensemble=self.ensemble_), file, None if n_stages else file.refined
-                )
+                ridges = self.history_[-1].l2_regularizations
+                boosted = replace(start, ensemble=self.ensemble_, l2_regularizations=ridges)
+                self._refine(boosted, file, None if n_stages else file.refined)
         finally:
             if hasattr(self, "ensemble_"):
                 self._summarise_in_spite_of_interrupts(problem.rows)
@@ -418,6 +418,14 @@ class BaseGBMAP(
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
         return coordinate_names(self.ensemble_.n_stages, self._predictor().output_names)
+
+    @property
+    def l2_regularization_(self) -> float | Array:
+        """lambda of the last learner of each output."""
+        last = self.history_[-1].l2_regularizations
+        if not last:  # a model file from before they were told
+            return float(self.l2_regularization)
+        return last[0] if len(last) == 1 else np.array(last)
 
     def _predictor(self) -> Predictor:
         """Return what predictions are made by, and what their numbers mean."""

@@ -29,8 +29,10 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         for more.
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta.
-    l2_regularization : float, default=1e-3
-        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner.
+    l2_regularization : float or "auto", default=1e-3
+        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner. With "auto" the fit
+        finds it on the way: the ridge is the width of a prior, which the learners so far tell (pooled
+        evidence). Whole numbers as weights then count as repetitions of rows, others as shares.
     loss : {"log_loss", "exponential", "hinge"} or gbmap.losses.Loss, default="log_loss"
         The loss of a label -1 or +1 and a score. "hinge" is smoothed within half a unit of margin
         and gives no probabilities.
@@ -93,6 +95,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         The same on validation rows.
     history_ : list of StageRecord
         The same and more, record by record.
+    l2_regularization_ : float or array of shape (n_outputs,)
+        lambda of the last learner of each output; ``history_`` has those of all.
     n_iter_ : int
         The most solver iterations of any stage.
     n_refinements_ : integer array of shape (n_outputs,)
@@ -138,7 +142,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         n_components: int = 20,
         *,
         beta: float = 5.0,
-        l2_regularization: float = 1e-3,
+        l2_regularization: float | str = 1e-3,
         loss: str | losses.Loss = "log_loss",
         class_weight: Any = None,
         activation: str = "softplus",

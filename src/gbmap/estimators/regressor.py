@@ -29,8 +29,10 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta. With ``standardize=True`` z counts
         in standard deviations of y - f_0.
-    l2_regularization : float, default=1e-3
-        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner.
+    l2_regularization : float or "auto", default=1e-3
+        lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner. With "auto" the fit
+        finds it on the way: the ridge is the width of a prior, which the learners so far tell (pooled
+        evidence). Whole numbers as weights then count as repetitions of rows, others as shares.
     loss : {"squared_error", "huber", "quantile"} or gbmap.losses.Loss, default="squared_error"
         The loss; "quantile" is smoothed within a hundredth of y's spread.
     quantile : float, default=0.5
@@ -103,6 +105,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         The same on validation rows.
     history_ : list of StageRecord
         The same and more, record by record.
+    l2_regularization_ : float or array of shape (n_outputs,)
+        lambda of the last learner of each output; ``history_`` has those of all.
     n_iter_ : int
         The most solver iterations of any stage.
     n_refinements_ : integer array of shape (n_outputs,)
@@ -157,7 +161,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         n_components: int = 20,
         *,
         beta: float = 5.0,
-        l2_regularization: float = 1e-3,
+        l2_regularization: float | str = 1e-3,
         loss: str | losses.Loss = "squared_error",
         quantile: float = 0.5,
         huber_delta: float = 1.0,

@@ -98,6 +98,7 @@ _LISTED = frozenset(
 # What files of earlier versions do not have, as those versions had it.
 _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
+    "StageRecord": {"l2_regularizations": ()},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
     "GBMAPRegressor": {"refine_starts": 1},

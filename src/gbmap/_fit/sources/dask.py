@@ -14,7 +14,7 @@ from gbmap._core.objective import Objective
 from gbmap._core.refinement import is_automatic
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources.memory import MemorySource
-from gbmap._fit.sources.source import Reader, Source, sample_sizes
+from gbmap._fit.sources.source import Reader, Source, n_effective, sample_sizes
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import DaskChunks, DaskTable, is_collection
 from gbmap._rows.dask.parts import Layout, keep, keep_rows, spread
@@ -92,6 +92,14 @@ class DaskSource(Source):
     @property
     def n_outputs(self) -> int:
         return self.numbers.n_outputs
+
+    @property
+    def n_effective(self) -> float:
+        weight = self.numbers.weight
+        if weight is None:
+            return float(self.shape[0])
+        totals, squares, are_whole = zip(*self.numbers.ask(_weight_sums, [weight]))
+        return n_effective(sum(totals), sum(squares), all(are_whole))
 
     @property
     def sample_sizes(self) -> tuple[int, ...]:
@@ -226,6 +234,10 @@ def _checked_weight(chunk: Any) -> Array:
     if not len(chunk):
         return np.empty(0)
     return check_sample_weight(np.asarray(chunk), len(chunk), allow_zeros=True)
+
+
+def _weight_sums(weight: Array) -> tuple[float, float, bool]:
+    return float(weight.sum()), float((weight**2).sum()), not (weight % 1).any()
 
 
 def _class_totals(y: Array, weight: Array | None, classes: Array) -> Array:

@@ -116,6 +116,13 @@ class Source(ABC):
         return self.shape[0] * self.shape[1]
 
     @property
+    def n_effective(self) -> float:
+        """How many rows these count as: whole weights are repetitions, others tell how rows compare."""
+        if self.weight is None:
+            return float(self.shape[0])
+        return n_effective(self.weight.sum(), (self.weight**2).sum(), not (self.weight % 1).any())
+
+    @property
     @abstractmethod
     def sample_sizes(self) -> tuple[int, ...]:
         """How many rows learners are found on before they meet all of them, from small to large."""
@@ -134,6 +141,11 @@ class Source(ABC):
 
     def release(self) -> None:  # noqa: B027, rows in memory are the user's
         """Let go of what the fit has taken over."""
+
+
+def n_effective(total: float, squares: float, are_whole: bool) -> float:
+    """Return how many rows count, given the sum of their weights and of the squares (Kish's number)."""
+    return float(total if are_whole else total**2 / squares)
 
 
 def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[int, ...]:

@@ -1,0 +1,130 @@
+"""The ridge that the data asks for: how far the weights of learners spread, told by those found so far.
+
+The ridge term is a prior of the weights: (w, c) of each learner normal, of mean zero and variance 1 / alpha.
+With losses as negative logarithms of likelihoods, in units of T, what is least likely is
+
+    (n / T) mean loss  +  alpha / 2 |(w, c)|^2,     so that     ridge = T alpha / (2 n).
+
+MacKay's update, pooled over the learners of an output so far, finds alpha:
+
+    alpha  <-  (sum_j gamma_j + h) / (sum_j |(w_j, c_j)|^2 + h tau),    gamma_j = trace(A_j (A_j + alpha)^-1),
+
+with A_j = (n / T) times the Gauss-Newton matrix of the mean loss in (w_j, c_j): gamma_j is how many of the
+learner's numbers the data determines. Before the first learner h numbers of variance tau = 1 / p are known,
+for which z spreads by about one. For a loss of the residual T follows the mean loss, that of rows which the
+learners have not seen: the loss over the share of rows that no number of theirs is determined by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.problem import BoostingProblem, EvidenceSettings
+from gbmap._utils.typing import Array
+
+_PRIOR_NUMBERS = 0.3  # h
+# A loss below this share of the first one counts as this: a ridge of zero would never come back.
+_LEAST_SHARE = 1e-6
+# The matrix is that of so many rows, or so many for each column.
+_ROWS, _ROWS_PER_COLUMN = 2_000, 20
+# Up to so many columns its eigenvalues are found; of more, the trace is estimated by so many random vectors,
+# and conjugate gradients of at most so many steps.
+_FULL_COLUMNS, _PROBES, _STEPS, _PRECISION = 100, 4, 25, 1e-2
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What learners of an output have told: how many of their numbers are determined, and their squares."""
+
+    determined: float = 0.0
+    size: float = 0.0
+
+
+class Evidence:
+    """What the learners of each output have told about the ridge so far; nothing, if it is given.
+
+    Parameters
+    ----------
+    problem : BoostingProblem
+    first_losses : array of shape (K,)
+        The mean losses that the fit began with.
+    """
+
+    def __init__(self, problem: BoostingProblem, first_losses: Array):
+        self._problem, self._first_losses = problem, first_losses
+        self._told = [_Told()] * problem.rows.n_outputs
+
+    def ridge(self, output: int, loss: float) -> float:
+        """Return the ridge for the next learner, given the mean loss of those so far."""
+        return self._ridge(output, self._told[output], loss)
+
+    def ridge_with(self, output: int, theta: Array, loss: float, reached: float) -> float:
+        """Return what the ridge would be if (a, w, c) were taken in, which is to lower the loss that far."""
+        return self._ridge(output, self._with(output, theta, min(loss, reached)), loss)
+
+    def learn(self, ensemble: Ensemble, loss: float) -> None:
+        """Take in the last learner, which the scores hold already, given the mean loss with it."""
+        output = int(ensemble.outputs[-1])
+        thetas, _ = ensemble.standard(output, self._problem.rows.units)
+        self._told[output] = self._with(output, thetas[-1], loss)
+
+    def _ridge(self, output: int, told: _Told, loss: float) -> float:
+        settings = self._problem.evidence
+        if settings is None:
+            return self._problem.objective.ridge
+        unit = self._unit(settings, output, loss)
+        return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
+
+    def _with(self, output: int, theta: Array, loss: float) -> _Told:
+        settings, rows, told = self._problem.evidence, self._problem.rows, self._told[output]
+        if settings is None:
+            return told
+        n_rows = max(_ROWS, _ROWS_PER_COLUMN * rows.n_columns)
+        product = self._problem.samples[0].curvature_product(self._problem.objective, output, theta, n_rows)
+        ridge = self._unit(settings, output, loss) * self._alpha(settings, output, told) / settings.n_rows
+        determined = n_determined(product, len(theta) - 1, ridge)
+        return _Told(told.determined + determined, told.size + float(theta[1:] @ theta[1:]))
+
+    def _alpha(self, settings: EvidenceSettings, output: int, told: _Told) -> float:
+        tau = settings.target_spread[output] ** 2 / max(self._problem.rows.units.n_active, 1)
+        return float((told.determined + _PRIOR_NUMBERS) / (told.size + _PRIOR_NUMBERS * tau))
+
+    def _unit(self, settings: EvidenceSettings, output: int, loss: float) -> float:
+        """Return T, given the mean loss: that of rows which the learners have not seen is larger."""
+        first, free = self._first_losses[output], 1 - self._told[output].determined / settings.n_rows
+        unseen = loss / free if loss < free * first else first
+        return self._problem.objective.loss.noise(max(unseen, _LEAST_SHARE * first))
+
+
+def n_determined(product: Callable[[Array], Array], n_columns: int, ridge: float) -> float:
+    """Return trace(H (H + ridge)^-1), given V -> H V of a symmetric matrix."""
+    if n_columns <= _FULL_COLUMNS:
+        H = product(np.eye(n_columns))
+        values = np.linalg.eigvalsh((H + H.T) / 2).clip(min=0.0)
+        return float((values / (values + ridge)).sum())
+    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(n_columns, _PROBES))
+    solved = _conjugate_gradients(lambda V: product(V) + ridge * V, probes)
+    return float(n_columns - ridge * (probes * solved).sum() / _PROBES)
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], targets: Array) -> Array:
+    """Return about the V for which ``product(V)`` is the targets, column by column."""
+    V, residual = np.zeros_like(targets), targets.copy()
+    direction, size = residual.copy(), (residual**2).sum(axis=0)
+    enough = _PRECISION**2 * size
+    for _ in range(_STEPS):
+        if (size <= enough).all():
+            break
+        along = product(direction)
+        curvature = (direction * along).sum(axis=0)
+        step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
+        V += step * direction
+        residual -= step * along
+        new_size = (residual**2).sum(axis=0)
+        direction = residual + np.divide(new_size, size, out=np.zeros_like(size), where=size > 0) * direction
+        size = new_size
+    return V
