@@ -76,7 +76,7 @@ class DeviceSource(MemorySource):
     ) -> Any:
         """Return ``function(X)``, computed where X is; in X's type if that is asked for."""
         found = map_device(function, X)
-        return namespace(X).astype(found, dtype) if dtype == X.dtype else found
+        return namespace(X).astype(found, dtype) if dtype is X.dtype else found
 
     @property
     def numbers_in_memory(self) -> int:
