@@ -49,6 +49,10 @@ class BarDisplay(Display):
         names : sequence of p names
         k : int
         value_label : str, default=""
+
+        Returns
+        -------
+        display : BarDisplay
         """
         values = np.asarray(values, dtype=np.float64)
         order = np.argsort(-np.abs(values), kind="stable")[:k]
@@ -63,6 +67,10 @@ class BarDisplay(Display):
             None makes a figure.
         bar_kwargs : dict, default=None
             Passed on to ``ax.barh``.
+
+        Returns
+        -------
+        self : BarDisplay
         """
         names, size = self._written(ax)
         n_lines = max((1 + name.count("\n") for name in names), default=1)

@@ -26,6 +26,10 @@ class Display:
         ----------
         ax : matplotlib Axes, default=None
             None makes a figure.
+
+        Returns
+        -------
+        self : Display
         """
         return self._drawn_on(self._draw(ax))
 

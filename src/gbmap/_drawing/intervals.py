@@ -49,6 +49,10 @@ class IntervalDisplay(Display):
         names : sequence of p names
         k : int
         value_label : str, default=""
+
+        Returns
+        -------
+        display : IntervalDisplay
         """
         lower, upper = (np.asarray(end, dtype=np.float64) for end in (lower, upper))
         order = np.argsort(-np.maximum(-lower, upper), kind="stable")[:k]

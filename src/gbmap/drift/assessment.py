@@ -264,6 +264,10 @@ class DriftAssessment(Result):
         part : {"summary", "features", "coordinates", "regions"}, default="summary"
             The numbers about the whole batch, a row per output; or what each feature, coordinate or region
             adds to the shift, a row for each of them.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
         """
         if part not in _PARTS:
             raise ValueError(f"part must be one of {list(_PARTS)}, got {part!r}.")
@@ -315,6 +319,10 @@ class DriftAssessment(Result):
             The most bars.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         shares = one_row(self.contributions[None], 0, output, self.output_names)
         rest = one_row(np.asarray(self.remainder)[None], 0, output, self.output_names)

@@ -87,6 +87,10 @@ class DriftExplanation(Result):
             The most bars.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         parts = [one_row(self.values, row, output, self.output_names)]
         names = list(self.feature_names)

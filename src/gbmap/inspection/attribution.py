@@ -65,7 +65,12 @@ class Attribution(Result):
         return Shown(about, by_feature(self.values, self.feature_names, "value"))
 
     def to_frame(self) -> Any:
-        """Return the values as a pandas frame, a row per row (and output), with a column "base_value"."""
+        """Return the values as a pandas frame, a row per row (and output), with a column "base_value".
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         return rows_frame(
             self.values, self.feature_names, self.output_names, {"base_value": self.base_values}
         )
@@ -99,6 +104,10 @@ class Attribution(Result):
             The most bars.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         values = one_row(self.values, row, output, self.output_names)
         return BarDisplay.largest(

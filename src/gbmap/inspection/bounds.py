@@ -71,7 +71,12 @@ class CoefficientBounds(Result):
         return Shown(f"the change per {unit} of each feature, at every point", table)
 
     def to_frame(self) -> Any:
-        """Return the bounds as a pandas frame, a row per feature (and output)."""
+        """Return the bounds as a pandas frame, a row per feature (and output).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         ends = {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
         return frame(ends, "feature", self.feature_names, self.output_names)
 
@@ -86,6 +91,10 @@ class CoefficientBounds(Result):
             The most intervals.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : IntervalDisplay
         """
         lower, upper = (one_row(end[None], 0, output, self.output_names) for end in (self.lower, self.upper))
         unit = "standard deviation" if self.standardized else "unit"

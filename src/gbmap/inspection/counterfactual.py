@@ -114,6 +114,10 @@ class Counterfactual(Result):
             The most bars.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         sizes, order = self._largest()
         names = self.feature_names[order]

@@ -198,6 +198,10 @@ class ModelDifference(Result):
             The output, if there are several.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         of_output = squeeze(self.outputs[:, None] == np.arange(1 + self.outputs.max()))
         chosen = one_row(of_output[None], 0, output, self.output_names)

@@ -70,7 +70,12 @@ class Explanation(Result):
         return Shown(about, by_feature(self.coefficients, self.feature_names, "coefficient"))
 
     def to_frame(self) -> Any:
-        """Return the coefficients as a pandas frame, a row per row (and output), and a column "intercept"."""
+        """Return the coefficients as a pandas frame, a row per row (and output), with a column "intercept".
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         return rows_frame(
             self.coefficients, self.feature_names, self.output_names, {"intercept": self.intercepts}
         )
@@ -98,6 +103,10 @@ class Explanation(Result):
             The most bars.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         values = one_row(
             self.contributions if contributions else self.coefficients, row, output, self.output_names

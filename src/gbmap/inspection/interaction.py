@@ -95,6 +95,10 @@ class Interactions(Result):
             The most features: those with the largest interactions.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : HeatmapDisplay
         """
         tables, position = (self.mean_absolute[None], 0) if row is None else (self.values, row)
         table = one_row(tables, position, output, self.output_names)

@@ -68,7 +68,12 @@ class PredictionInterval(Result):
         return Shown(about, {"row": rows, "lower": self.lower, "upper": self.upper, "gap": self.gap})
 
     def to_frame(self) -> Any:
-        """Return lower, upper and gap as a pandas frame, a row per row (and output)."""
+        """Return lower, upper and gap as a pandas frame, a row per row (and output).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         ends = {name: getattr(self, name).ravel() for name in ("lower", "upper", "gap")}
         return frame(ends, "row", range(len(self.lower)), self.output_names)
 
@@ -83,6 +88,10 @@ class PredictionInterval(Result):
             The most rows.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : IntervalDisplay
         """
         lower, upper = (
             one_row(end[None, :n_rows], 0, output, self.output_names) for end in (self.lower, self.upper)

@@ -105,6 +105,10 @@ class LearnerCards(Result):
         """Return a pandas frame with a row per learner.
 
         With y there is a column "explained_loss", that up to and with the learner's stage.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
         """
         curve, n_outputs = self.explained_loss, 1 + int(self.outputs.max())
         table = {
@@ -125,6 +129,10 @@ class LearnerCards(Result):
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CurveDisplay
         """
         if self.explained_loss is None:
             raise ValueError("the explained loss needs y; pass it to learner_cards.")
@@ -145,6 +153,10 @@ class LearnerCards(Result):
             The most bars.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         return BarDisplay.largest(
             self.weights[coordinate_index(learner, self.names, "learner")],

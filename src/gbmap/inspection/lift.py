@@ -62,7 +62,12 @@ class Lift(Result):
         return Shown(about, {"coordinates": np.arange(len(self.scores)), self.measure: self.scores})
 
     def to_frame(self) -> Any:
-        """Return the scores as a pandas frame, a row per number of coordinates."""
+        """Return the scores as a pandas frame, a row per number of coordinates.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         names = [self.measure] if self.output_names is None else list(self.output_names)
         table = self.scores.reshape(len(self.scores), -1)
         return frame(table, "n_coordinates", range(len(table)), columns=names)
@@ -74,6 +79,10 @@ class Lift(Result):
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CurveDisplay
         """
         if self.output_names is None:
             curves = {"first, with coordinates": self.scores}

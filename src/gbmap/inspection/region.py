@@ -129,7 +129,12 @@ class Regions(Result):
         return labels
 
     def to_frame(self) -> Any:
-        """Return a pandas frame with a row per region; columns that need y only if it was given."""
+        """Return a pandas frame with a row per region; columns that need y only if it was given.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         table = {
             "active_learners": active_names(self.patterns, self.learner_names),
             "n_rows": self.n_rows,
@@ -152,6 +157,10 @@ class Regions(Result):
         value : {"mean_prediction", "mean_target", "mean_loss", "bias", "share"}, default="mean_prediction"
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : BarDisplay
         """
         if value not in _DRAWABLE:
             raise ValueError(f"value must be one of {list(_DRAWABLE)}, got {value!r}.")

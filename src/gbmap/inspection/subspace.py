@@ -85,7 +85,12 @@ class ActiveSubspace(Result):
         return fitted.map(lambda rows: ((rows - mean) / scale) @ directions, fitted.read(X), n_components)
 
     def to_frame(self) -> Any:
-        """Return the directions as a pandas frame, a row each, with a column "share" at the end."""
+        """Return the directions as a pandas frame, a row each, with a column "share" at the end.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
         labels, names = range(1, len(self.shares) + 1), list(self.feature_names)
         return frame(self.directions, "direction", labels, columns=names).assign(share=self.shares)
 
@@ -96,6 +101,10 @@ class ActiveSubspace(Result):
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CurveDisplay
         """
         return CurveDisplay(
             np.arange(1, len(self.shares) + 1),

@@ -112,6 +112,10 @@ class DriftDisplay(Display):
         **options
             Passed on to `from_predictions`: ``loss_quantile``, ``loss_threshold``, ``ax``, ``scale``,
             ``scatter_kwargs``.
+
+        Returns
+        -------
+        display : DriftDisplay
         """
         if not isinstance(detector, DriftDetector):
             raise TypeError(
@@ -156,6 +160,10 @@ class DriftDisplay(Display):
             The level of alarm of a detector.
         **drawing
             Passed on to `plot`: ``ax``, ``scale``, ``scatter_kwargs``.
+
+        Returns
+        -------
+        display : DriftDisplay
         """
         if loss_threshold is None:
             loss_threshold = _quantile(loss, is_shifted, loss_quantile)
@@ -174,6 +182,10 @@ class DriftDisplay(Display):
             Of both axes. On a logarithmic one the smallest hundredth of the numbers is drawn at its edge.
         scatter_kwargs : dict, default=None
             Passed on to ``ax.scatter``.
+
+        Returns
+        -------
+        self : DriftDisplay
         """
         if scale not in ("log", "linear"):
             raise ValueError(f'scale must be "log" or "linear", got {scale!r}.')
@@ -220,6 +232,10 @@ class DriftDisplay(Display):
             None makes a figure.
         curve_kwargs : dict, default=None
             Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        roc : sklearn.metrics.RocCurveDisplay
         """
         if np.isnan(self.roc_auc):
             raise ValueError(

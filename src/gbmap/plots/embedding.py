@@ -100,6 +100,10 @@ class EmbeddingDisplay(Display):
             Seeds that sample.
         **drawing
             Passed on to `plot`: ``ax``, ``scatter_kwargs``.
+
+        Returns
+        -------
+        display : EmbeddingDisplay
         """
         fitted, X, y, color = FittedModel.of(model), in_memory(X), in_memory(y), in_memory(color)
         n_rows = num_samples(X)
@@ -119,6 +123,10 @@ class EmbeddingDisplay(Display):
             None makes a figure.
         scatter_kwargs : dict, default=None
             Passed on to ``ax.scatter``.
+
+        Returns
+        -------
+        self : EmbeddingDisplay
         """
         points = np.asarray(self.coordinates, dtype=np.float64)
         ax = axes(ax, (6.4, 4.8 if points.shape[1] == 2 else 2.4))

@@ -96,6 +96,10 @@ class ExplanationDisplay(Display):
             Seeds the choice of rows if there is no baseline.
         **drawing
             Passed on to `plot`: ``ax``, ``n_features``, ``bar_kwargs``.
+
+        Returns
+        -------
+        display : ExplanationDisplay
         """
         if kind not in ("attributions", "coefficients"):
             raise ValueError(f'kind must be "attributions" or "coefficients", got {kind!r}.')
@@ -130,6 +134,10 @@ class ExplanationDisplay(Display):
             The most features with a bar of their own.
         bar_kwargs : dict, default=None
             Passed on to ``ax.barh``.
+
+        Returns
+        -------
+        self : ExplanationDisplay
         """
         most = check_count("n_features", n_features)
         values = np.asarray(self.values, dtype=np.float64)

@@ -57,6 +57,10 @@ class ImportanceDisplay(Display):
             would put columns of many categories on top.
         **drawing
             Passed on to `plot`: ``ax``, ``n_features``, ``bar_kwargs``.
+
+        Returns
+        -------
+        display : ImportanceDisplay
         """
         fitted = FittedModel.of(model)
         importances = np.sqrt(fitted.columns.collect(fitted.model.feature_importances_[None] ** 2)[0])
@@ -76,6 +80,10 @@ class ImportanceDisplay(Display):
             The most bars.
         bar_kwargs : dict, default=None
             Passed on to ``ax.barh``.
+
+        Returns
+        -------
+        self : ImportanceDisplay
         """
         most = check_count("n_features", n_features)
         bars = BarDisplay.largest(self.importances, self.feature_names, most, self.value_label)

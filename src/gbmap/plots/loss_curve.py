@@ -57,6 +57,10 @@ class LossCurveDisplay(Display):
             validation, if it had any.
         **drawing
             Passed on to `plot`: ``ax``, ``start``.
+
+        Returns
+        -------
+        display : LossCurveDisplay
         """
         if (X is None) != (y is None):
             raise ValueError("X and y must be given together, or neither of them.")
@@ -79,6 +83,10 @@ class LossCurveDisplay(Display):
         start : int, default=1
             The first stage to draw. The loss of f_0, before the first stage, is often so large that the
             others would look alike.
+
+        Returns
+        -------
+        self : LossCurveDisplay
         """
         n = len(self.training)
         if check_count("start", start, least=0) >= n:

@@ -97,6 +97,10 @@ class PathDisplay(Display):
             The bounds follow from the value and the slope at the ends of so many pieces.
         **drawing
             Passed on to `plot`: ``ax``, ``line_kwargs``.
+
+        Returns
+        -------
+        display : PathDisplay
         """
         n_pieces = check_count("n_pieces", n_pieces)
         pair = _two_rows(in_memory(X), rows)
@@ -123,6 +127,10 @@ class PathDisplay(Display):
             None makes a figure.
         line_kwargs : dict, default=None
             Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        self : PathDisplay
         """
         ax = axes(ax, (6.4, 4.2))
         band = ax.fill_between(self.positions, self.lower, self.upper, color=SKY, alpha=0.4, linewidth=0)

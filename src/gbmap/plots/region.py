@@ -75,6 +75,10 @@ class RegionDisplay(Display):
             The most regions.
         **drawing
             Passed on to `plot`: ``ax``, ``value``, ``bar_kwargs``.
+
+        Returns
+        -------
+        display : RegionDisplay
         """
         fitted = FittedModel.of(model)
         label = output_label(fitted, fitted.output_index(output)).removesuffix(", less that of init")
@@ -95,6 +99,10 @@ class RegionDisplay(Display):
             What to draw; all but the first and the last need y.
         bar_kwargs : dict, default=None
             Passed on to ``ax.barh``.
+
+        Returns
+        -------
+        self : RegionDisplay
         """
         labels = {"mean_prediction": f"mean {self.prediction_label}", **_LABELS}
         if value not in labels:
