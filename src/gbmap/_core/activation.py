@@ -21,14 +21,12 @@ from gbmap._utils.typing import Array
 def softplus(z: Array, beta: Array | float) -> Array:
     """Return log(1 + exp(beta z)) / beta without overflow or loss of the tail."""
     t = beta * z
-    value: Array = library_of(t).softplus(t) / beta
-    return value
+    return library_of(t).softplus(t) / beta
 
 
 def sigmoid(t: Array) -> Array:
     """Return 1 / (1 + exp(-t)), accurate in both tails."""
-    value: Array = library_of(t).sigmoid(t)
-    return value
+    return library_of(t).sigmoid(t)
 
 
 def secant(z: Array, other: Array, beta: Array | float) -> Array:
@@ -98,8 +96,7 @@ class Identity:
 
     def slope(self, z: Array) -> Array:
         """Return ones."""
-        ones: Array = namespace(z).ones_like(z)
-        return ones
+        return namespace(z).ones_like(z)
 
     def gain(self, dtype: np.dtype[Any]) -> float:
         """Return 1: nothing is to be scaled."""

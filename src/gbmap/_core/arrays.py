@@ -121,8 +121,7 @@ def _own_library(package: str) -> ArrayLibrary | None:
     name = f"{_LIBRARIES}.{package}"
     if find_spec(name) is None:
         return None
-    library: ArrayLibrary = import_module(name).Library()
-    return library
+    return import_module(name).Library()
 
 
 @cache

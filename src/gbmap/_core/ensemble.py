@@ -155,8 +155,7 @@ class Ensemble(Result):
         if self.center.any() and not scipy.sparse.issparse(X):
             X = X - asarray_like(self.center, X, dtype)
             offsets = offsets + self.weights @ self.center
-        z: Array = xp.astype(product_by_rows(X, weights), wide(X)) + asarray_like(offsets, X, wide(X))
-        return z
+        return xp.astype(product_by_rows(X, weights), wide(X)) + asarray_like(offsets, X, wide(X))
 
     def _fits_float32(self) -> bool:
         largest = np.abs(self.weights).max(axis=1, initial=0.0)
@@ -167,8 +166,7 @@ class Ensemble(Result):
     def sizes(self, X: Array) -> Array:
         """Return the sum of the sizes of all that is added up to f_j(x), (n, M): it rounds in parts of it."""
         fixed = np.abs(self.intercepts) + np.abs(self.offsets + self.weights @ self.center)
-        sizes: Array = np.abs(X - self.center) @ np.abs(self.weights).T + fixed
-        return sizes
+        return np.abs(X - self.center) @ np.abs(self.weights).T + fixed
 
     def embed(self, X: Any) -> Array:
         """Return phi(x) = (f_1(x), ..., f_M(x)), of shape (n, M), in float64."""
@@ -177,8 +175,7 @@ class Ensemble(Result):
     def embed_projected(self, z: Array) -> Array:
         """Return phi of rows by their projections, of shape (n, M)."""
         value = softplus(z, asarray_like(self.beta, z)) if self.activation == "softplus" else z
-        phi: Array = asarray_like(self.intercepts, z) + asarray_like(self.signs, z) * value
-        return phi
+        return asarray_like(self.intercepts, z) + asarray_like(self.signs, z) * value
 
     def score(self, X: Any) -> Array:
         """Return h = f - f_0, the sum of the learners of each output, of shape (n, K)."""
@@ -187,8 +184,7 @@ class Ensemble(Result):
     def sum_outputs(self, phi: Array) -> Array:
         """Return the sums of the columns of an embedding that belong to each output."""
         xp = namespace(phi)
-        stages: Array = xp.sum(xp.reshape(phi, (phi.shape[0], self.n_stages, self.n_outputs)), axis=1)
-        return stages
+        return xp.sum(xp.reshape(phi, (phi.shape[0], self.n_stages, self.n_outputs)), axis=1)
 
     def slopes(self, X: Any) -> Array:
         """Return b_j g'(w_j . x + c_j), of shape (n, M)."""
@@ -203,8 +199,7 @@ class Ensemble(Result):
         if self.activation == "identity":
             return np.zeros_like(z)
         t = self.beta * z
-        curvature: Array = self.signs * self.beta * sigmoid(t) * sigmoid(-t)
-        return curvature
+        return self.signs * self.beta * sigmoid(t) * sigmoid(-t)
 
     def secants(self, z: Array, other: Array) -> Array:
         """Return b_j (g(z) - g(z')) / (z - z') of projections (..., M), which broadcast."""

@@ -98,8 +98,7 @@ class Loss(ABC):
         -------
         curvature : array of that shape
         """
-        ones: Array = namespace(f).ones_like(f)
-        return ones
+        return namespace(f).ones_like(f)
 
     def noise(self, mean_loss: float) -> float:
         """Return T for which exp(-l / T) is about how likely a target is, given the mean loss of a fit.
@@ -158,8 +157,7 @@ class SquaredError(Loss):
 
     def value(self, y: Array, f: Array) -> Array:
         """Return (y - f)^2."""
-        value: Array = (y - f) ** 2
-        return value
+        return (y - f) ** 2
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return 2 (f - y)."""
@@ -167,8 +165,7 @@ class SquaredError(Loss):
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return 2."""
-        twos: Array = namespace(f).full_like(f, 2)
-        return twos
+        return namespace(f).full_like(f, 2)
 
     def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Do it in place."""
@@ -214,19 +211,16 @@ class Huber(Loss):
         xp = namespace(f)
         size = xp.abs(y - f)
         inside = xp.minimum(size, self.delta)
-        value: Array = inside * (2 * size - inside)
-        return value
+        return inside * (2 * size - inside)
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return 2 (f - y), held to [-2 delta, 2 delta]."""
-        value: Array = 2 * namespace(f).clip(f - y, -self.delta, self.delta)
-        return value
+        return 2 * namespace(f).clip(f - y, -self.delta, self.delta)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return 2 inside; outside the weight ``2 delta / |y - f|`` that gives the same derivative."""
         xp = namespace(f)
-        value: Array = 2 * self.delta / xp.maximum(xp.abs(y - f), self.delta)
-        return value
+        return 2 * self.delta / xp.maximum(xp.abs(y - f), self.delta)
 
 
 @dataclass(frozen=True)
@@ -262,19 +256,16 @@ class Quantile(Loss):
         r = y - f
         size = xp.abs(r)
         smooth = xp.where(size < self.width, r * r / (2 * self.width) + self.width / 2, size)
-        value: Array = smooth / 2 + (self.quantile - 0.5) * r
-        return value
+        return smooth / 2 + (self.quantile - 0.5) * r
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return its derivative, between -q and 1 - q."""
-        value: Array = namespace(f).clip((f - y) / self.width, -1, 1) / 2 - (self.quantile - 0.5)
-        return value
+        return namespace(f).clip((f - y) / self.width, -1, 1) / 2 - (self.quantile - 0.5)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return the weight that gives the derivative of ``|r| / 2`` at r, bounded at the kink."""
         xp = namespace(f)
-        value: Array = 0.5 / xp.maximum(xp.abs(y - f), self.width)
-        return value
+        return 0.5 / xp.maximum(xp.abs(y - f), self.width)
 
 
 class LogLoss(Loss):
@@ -296,13 +287,11 @@ class LogLoss(Loss):
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return -y / (1 + exp(y f))."""
-        value: Array = -y * sigmoid(-y * f)
-        return value
+        return -y * sigmoid(-y * f)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return p (1 - p) with p = 1 / (1 + exp(-f))."""
-        value: Array = sigmoid(f) * sigmoid(-f)
-        return value
+        return sigmoid(f) * sigmoid(-f)
 
     def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Do it in place. log1p, not log: the mean loss of separable classes is all tail."""
@@ -349,20 +338,17 @@ class Exponential(Loss):
         """Return the loss, element by element."""
         xp = namespace(f)
         t = -y * f
-        value: Array = xp.exp(xp.minimum(t, self._limit)) * (1 + xp.maximum(t - self._limit, 0))
-        return value
+        return xp.exp(xp.minimum(t, self._limit)) * (1 + xp.maximum(t - self._limit, 0))
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return -y exp(-y f), held beyond the limit."""
         xp = namespace(f)
-        value: Array = -y * xp.exp(xp.minimum(-y * f, self._limit))
-        return value
+        return -y * xp.exp(xp.minimum(-y * f, self._limit))
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return exp(-y f), held beyond the limit."""
         xp = namespace(f)
-        value: Array = xp.exp(xp.minimum(-y * f, self._limit))
-        return value
+        return xp.exp(xp.minimum(-y * f, self._limit))
 
 
 @dataclass(frozen=True)
@@ -391,20 +377,17 @@ class Hinge(Loss):
         xp = namespace(f)
         t = xp.maximum(1 - y * f, 0)
         inside = xp.minimum(t, self.width)
-        value: Array = inside * inside / (2 * self.width) + (t - inside)
-        return value
+        return inside * inside / (2 * self.width) + (t - inside)
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return its derivative, between -1 and 1."""
-        value: Array = -y * namespace(f).clip((1 - y * f) / self.width, 0, 1)
-        return value
+        return -y * namespace(f).clip((1 - y * f) / self.width, 0, 1)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return 1 / width on the parabola, and a tenth of it elsewhere, to stay positive."""
         t = 1 - y * f
         xp = namespace(f)
-        value: Array = xp.where((t > 0) & (t < self.width), xp.ones_like(t), 0.1) / self.width
-        return value
+        return xp.where((t > 0) & (t < self.width), xp.ones_like(t), 0.1) / self.width
 
 
 def mean_and_error(values: Array, weight: Array) -> tuple[float, float]:

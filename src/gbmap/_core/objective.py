@@ -53,8 +53,7 @@ class Objective:
         along_z = along_f * sign * self.activation.slope(z)
         value, along_a, along_c = (xp.sum(each, dtype=wide(X)) for each in (value, along_f, along_z))
         along_w = xp.astype(product(along_z, X), wide(X))
-        sums: Array = xp.concat([xp.stack([value, along_a]), along_w, xp.reshape(along_c, (1,))])
-        return sums
+        return xp.concat([xp.stack([value, along_a]), along_w, xp.reshape(along_c, (1,))])
 
     def joint_sums(
         self, vector: Array, signs: Array, X: Array, y: Array, F: Array, weight: Array | None = None
@@ -75,8 +74,7 @@ class Objective:
         along_c = xp.sum(along_z, axis=0, dtype=wide(X))
         value, along_a = (xp.sum(each, dtype=wide(X)) for each in (value, along_f))
         along = xp.concat([along_w, along_c[:, None]], axis=1)
-        sums: Array = xp.concat([xp.stack([value, along_a]), xp.reshape(along, (-1,))])
-        return sums
+        return xp.concat([xp.stack([value, along_a]), xp.reshape(along, (-1,))])
 
     def finish(self, sums: Array, weight_sum: float, thetas: Array) -> tuple[Array, Array]:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
@@ -109,14 +107,12 @@ class Objective:
         `active` tells which of the p columns are not constant.
         """
         own, shared = self._ridge_curvature(active)
-        matrix: Array = 2 * self.ridge * (np.diag(own) + np.outer(shared, shared))
-        return matrix
+        return 2 * self.ridge * (np.diag(own) + np.outer(shared, shared))
 
     def ridge_diagonal(self, active: Array) -> Array:
         """Return its diagonal."""
         own, shared = self._ridge_curvature(active)
-        diagonal: Array = 2 * self.ridge * (own + shared**2)
-        return diagonal
+        return 2 * self.ridge * (own + shared**2)
 
     def _ridge_curvature(self, active: Array) -> tuple[Array, Array]:
         """Return d and u, (p + 2,) each: the second derivative is 2 ridge (diag(d) + u u^T)."""

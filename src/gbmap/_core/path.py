@@ -101,14 +101,12 @@ class _Pieces:
 
     def difference(self) -> Array:
         """Return how far h is apart at the ends: what the variation is at least."""
-        difference: Array = np.abs(self.last[2] - self.first[2])
-        return difference
+        return np.abs(self.last[2] - self.first[2])
 
     def gap(self) -> Array:
         """Return how much more than that it may be."""
         least = np.minimum(self.last[0] + self.first[1], -(self.first[0] + self.last[1]))
-        gap: Array = least.clip(min=0) * (2 * self.width)
-        return gap
+        return least.clip(min=0) * (2 * self.width)
 
     def halved(self, kept: Array, t: Array, d: Array, c: Array, weights: Array) -> _Pieces:
         """Return the halves of some of them, given where the segments start, where they lead, and c."""

@@ -160,8 +160,7 @@ def _best_constants(scores: Array, few: RowActivations, loss: Loss) -> tuple[Arr
     share, y = few.weight / few.weight.sum(), np.broadcast_to(few.y, scores.shape)
 
     def rises(constant: Array) -> Array:
-        is_rising: Array = loss.gradient(y, scores + constant[:, None]) @ share > 0
-        return is_rising
+        return loss.gradient(y, scores + constant[:, None]) @ share > 0
 
     low, high = np.full((2, len(scores)), [[-1.0], [1.0]])
     for _ in range(_DOUBLINGS):

@@ -184,8 +184,7 @@ class Rows(ABC):
             rows = np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
             added = ensemble.integrated_gradient(rows, mean[None])
             total += np.tensordot(weight[i : i + chunk], np.abs(added), 1)
-        size: Array = total / weight.sum()
-        return size
+        return total / weight.sum()
 
     @abstractmethod
     def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:

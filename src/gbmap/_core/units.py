@@ -64,8 +64,7 @@ class Units:
         if self.identity:
             return along_x
         shifted = along_x - along_d[..., None] * (self.mean - self.center)
-        result: Array = shifted * self.inverse_scale
-        return result
+        return shifted * self.inverse_scale
 
     def of_plain_rows(self) -> Units:
         """Return the units of rows that nothing is subtracted from before they are multiplied."""

@@ -84,8 +84,7 @@ class NumberReader:
             raise ValueError(
                 f"{name} must hold numbers of at most {_LARGEST:g} in size, got {largest:g}; rescale it."
             )
-        targets: Array = xp.reshape(xp.astype(y, wide(y)), (y.shape[0], -1))
-        return targets
+        return xp.reshape(xp.astype(y, wide(y)), (y.shape[0], -1))
 
     def telling(self, y: Array) -> Array:
         """Return the row of the largest number; the first one of what are no numbers."""
@@ -166,8 +165,7 @@ class LabelReader:
         positive = self.labels[1:] if len(self.labels) == 2 else self.labels
         xp = namespace(y)
         is_positive = y[:, None] == (positive if xp is np else asarray_like(positive, y))
-        targets: Array = 2.0 * xp.astype(is_positive, wide(y)) - 1.0
-        return targets
+        return 2.0 * xp.astype(is_positive, wide(y)) - 1.0
 
     def telling(self, y: Array) -> Array:
         """Return each label once."""
@@ -203,9 +201,9 @@ class LabelReader:
         two = len(self.labels) == 2
         winner = xp.astype(score[:, 0] > 0, xp.int32) if two else xp.argmax(score, axis=1)
         if xp is np or self.labels.dtype.kind not in "biuf":  # no device can hold text
-            labels: Array = self.labels[to_numpy(winner)]
-            return labels
-        return xp.take(xp.asarray(self.labels, device=winner.device), winner, axis=0)  # type: ignore[no-any-return]
+            return self.labels[to_numpy(winner)]
+
+        return xp.take(xp.asarray(self.labels, device=winner.device), winner, axis=0)
 
     def probabilities(self, score: Array, loss: Loss) -> Array:
         """Return the probability of each class, of shape (n, n_classes), where the scores are."""
@@ -214,8 +212,7 @@ class LabelReader:
             log_odds = xp.concat([-log_odds, log_odds], axis=1)
         log_p = -softplus(-log_odds, 1.0)  # in log space, since all of them may be tiny
         p = xp.exp(log_p - xp.max(log_p, axis=1, keepdims=True))
-        shares: Array = p / xp.sum(p, axis=1, keepdims=True)
-        return shares
+        return p / xp.sum(p, axis=1, keepdims=True)
 
 
 def _distinct(y: Any, name: str) -> Array:

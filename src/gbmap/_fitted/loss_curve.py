@@ -49,8 +49,7 @@ class LossCurve:
         y, score = (self.targets / unit).T, (self.initial / unit).T
         constants = unit * [_best_constant(loss, *each) for each in zip(y, score)]
         losses = self.fitted.predictor.row_losses(self.targets, self.initial + constants)
-        mean: Array = losses.mean(axis=0)
-        return mean
+        return losses.mean(axis=0)
 
     def explained_by_learner(self) -> Array | None:
         """Return the share of the loss that each learner explains, (M,); None if there is none to explain.

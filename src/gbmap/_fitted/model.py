@@ -121,8 +121,7 @@ class FittedModel:
     @property
     def column_mean(self) -> Array:
         """The mean of each numeric column in training, in the user's units; zero for others; (p,)."""
-        mean: Array = self.columns.numbers(self.model.mean_[None])[0] * self.columns.is_number
-        return mean
+        return self.columns.numbers(self.model.mean_[None])[0] * self.columns.is_number
 
     @property
     def column_scale(self) -> Array:

@@ -93,8 +93,7 @@ class HalfSpace:
     def holds(self, inputs: Any) -> Array:
         """Return whether each row of the GBMAP's inputs, (n, q), lies in the half-space as written."""
         values = (dense(inputs[:, self.inputs]) - self.columns.offset) / self.columns.slope
-        is_active: Array = self._is_active(values @ self.coefficients)
-        return is_active
+        return self._is_active(values @ self.coefficients)
 
     def words(self, *, active: bool = True) -> str:
         """Return the half-space, or if not `active` its complement, as a short text."""
@@ -120,8 +119,7 @@ def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
     """Return some of the inputs, drawn at random but the same each time, in standard units."""
     n, q = inputs.shape
     chosen = sample_rows(n, max(1, _SAMPLE_NUMBERS // q), 0)
-    rows: Array = (dense(inputs[chosen]) - fitted.model.mean_) / fitted.model.scale_
-    return rows
+    return (dense(inputs[chosen]) - fitted.model.mean_) / fitted.model.scale_
 
 
 def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[IntArray, Array]:
@@ -133,8 +131,7 @@ def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[In
     q = len(weights)
 
     def covary(direction: Array) -> Array:
-        covariance: Array = (rows.T @ (rows @ direction) + q * direction) / (len(rows) + q)
-        return covariance
+        return (rows.T @ (rows @ direction) + q * direction) / (len(rows) + q)
 
     variance = (np.square(rows).sum(axis=0) + q) / (len(rows) + q)
     size = np.abs(weights) * usable

@@ -97,8 +97,7 @@ class DenseBlocks(Blocks):
     @staticmethod
     def pull_back(r: Array, x: Array) -> Array:
         """Return r x."""
-        result: Array = np.dot(r, x)
-        return result
+        return np.dot(r, x)
 
     def center(self, units: Units) -> Array | None:
         """Return what is to be subtracted from rows before they are multiplied, if anything is."""
@@ -185,8 +184,7 @@ class SparseBlocks(Blocks):
     @staticmethod
     def pull_back(r: Array, x: Any) -> Array:
         """Return r x."""
-        result: Array = x.T @ r
-        return result
+        return x.T @ r
 
     def pieces(self, block: int, most: int) -> Iterator[tuple[int, int]]:
         """Yield the bounds of the block: its view is not cut further."""

@@ -103,8 +103,7 @@ class DeviceRows(Sample):
         if key not in self._passes:
             columns = self.y[output], self.F[output], self.weight
             self._passes[key] = fused(objective, self.X, *columns, len(thetas))
-        sums: Array = self._passes[key](folded, signs, self.F[output])
-        return sums
+        return self._passes[key](folded, signs, self.F[output])
 
     def _sums_of(self, objective: Objective, output: int, theta: Array, sign: float) -> Array:
         there, block_sums = self._library.argument_like(theta, self.X), self._program(objective)

@@ -231,8 +231,7 @@ class MemoryRows(Sample):
         self.team.run(work, self.blocks.n_blocks)
 
     def remember(self, output: int) -> Array:
-        score: Array = self.F[output].copy()
-        return score
+        return self.F[output].copy()
 
     def restore(self, output: int, score: Any) -> None:
         super().restore(output, to_numpy(score))
@@ -274,8 +273,8 @@ class MemoryRows(Sample):
             root = np.sqrt(curvature).astype(dtype)[:, None]
             along_z = root * (sign * slope).astype(dtype)[:, None]
             J = np.hstack([root, along_z * X, along_z])
-            matrix: Array = (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
-            return matrix
+            return (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
+
         weight = curvature * slope**2
         m, scale = self.units.mean, self.units.inverse_scale
         along_w = ((X**2).T @ weight - 2 * m * (X.T @ weight) + m**2 * weight.sum()) * scale**2

@@ -56,8 +56,7 @@ def check_y(y: Any, *, multi_output: bool = False, y_numeric: bool = False, esti
     if not multi_output:
         y = column_or_1d(y, warn=True)
     y = check_array(y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", estimator=estimator)
-    targets: Array = y.astype(np.float64) if y_numeric and y.dtype.kind == "O" else y
-    return targets
+    return y.astype(np.float64) if y_numeric and y.dtype.kind == "O" else y
 
 
 def check_sample_weight(weight: Any, n_rows: int, *, allow_zeros: bool = False) -> Array:
@@ -94,13 +93,9 @@ def n_inputs_of_columns(step: OneHotEncoder) -> Array:
 
 def groups_of_categories(step: OneHotEncoder, column: int) -> Array | None:
     """Return which mark each category has, the infrequent ones the last; None if none is infrequent."""
-    groups: Array | None = step._default_to_infrequent_mappings[column] if step._infrequent_enabled else None
-    return groups
+    return step._default_to_infrequent_mappings[column] if step._infrequent_enabled else None
 
 
 def dropped_group(step: OneHotEncoder, column: int) -> int | None:
     """Return which mark of a column is left out, if one is."""
-    dropped: int | None = (
-        None if step._drop_idx_after_grouping is None else step._drop_idx_after_grouping[column]
-    )
-    return dropped
+    return None if step._drop_idx_after_grouping is None else step._drop_idx_after_grouping[column]

@@ -78,10 +78,7 @@ def _read(first: Any, second: Any, data: Path, max_rows: int, screen: Screen) ->
 def _scores(model: Any, features: Any) -> Array:
     """Return predictions, or log-odds of classes."""
     pipeline = model.pipeline_
-    scores: Array = (
-        class_score(pipeline, features) if hasattr(pipeline, "classes_") else pipeline.predict(features)
-    )
-    return scores
+    return class_score(pipeline, features) if hasattr(pipeline, "classes_") else pipeline.predict(features)
 
 
 def _preprocessing(first: Any, second: Any, new: list[str]) -> ColumnTransformer:

@@ -83,8 +83,7 @@ def _in_alarms(model: Any, features: Any) -> Array | None:
     if len(alarmed) == 0:
         return None
     values = model.detector_.explain(features.iloc[alarmed]).values
-    shares: Array = np.abs(values.reshape(*values.shape[:2], -1)).sum(axis=2).mean(axis=0)
-    return shares
+    return np.abs(values.reshape(*values.shape[:2], -1)).sum(axis=2).mean(axis=0)
 
 
 def _days(schema: Any) -> set[str]:

@@ -85,8 +85,7 @@ class Calibration:
         A calibration row that is below by rounding only counts.
         """
         above = len(self.indicators) - np.searchsorted(self.indicators, indicators - rounding, side="left")
-        p: Array = (1 + above) / (1 + len(self.indicators))
-        return p
+        return (1 + above) / (1 + len(self.indicators))
 
     def level_of_quantile(self, quantile: float) -> float:
         """Return the smallest calibration indicator with at least this share of them at or below it."""

@@ -70,8 +70,7 @@ class MonitoredModel:
     @property
     def classes(self) -> Array | None:
         """The classes, or None for regression."""
-        classes: Array | None = getattr(self.model, "classes_", None)
-        return classes
+        return getattr(self.model, "classes_", None)
 
     @property
     def output_names(self) -> Array | None:
@@ -113,8 +112,7 @@ class MonitoredModel:
         eps = float(np.finfo(np.float64 if is_own else inputs.dtype).eps)
 
         def of_rows(rows: Array) -> Array:
-            sums: Array = self.fitted.ensemble.sizes(rows).sum(axis=1, keepdims=True)
-            return sums
+            return self.fitted.ensemble.sizes(rows).sum(axis=1, keepdims=True)
 
         sizes = self.fitted.map(of_rows, inputs, 1)[:, 0]
         if self.foreign is not None:
@@ -162,8 +160,7 @@ class MonitoredModel:
             each = (targets - scores) ** 2
         else:
             each = np.logaddexp(0.0, -targets * scores)
-        mean: Array = each.mean(axis=1)
-        return mean
+        return each.mean(axis=1)
 
     def loss_of_error(self, size: Array) -> Array:
         """Return the loss if one output is off by `size`, (n,) -> (n,); the mean over both directions.
@@ -178,8 +175,7 @@ class MonitoredModel:
         error = np.repeat(size[:, None], n_outputs, axis=1)
         zero = np.zeros_like(error)
         both = self.fitted.predictor.row_losses(zero, error) + self.fitted.predictor.row_losses(zero, -error)
-        mean: Array = both.mean(axis=1) / 2 / n_outputs
-        return mean
+        return both.mean(axis=1) / 2 / n_outputs
 
     def faithfulness(self, X: Any, phi: Array, scores: Array) -> float | None:
         """Return R2 of the GBMAP on a foreign model's predictions; None if the model is a GBMAP."""

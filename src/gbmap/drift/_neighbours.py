@@ -57,8 +57,7 @@ class Neighbours:
 
     @cached_property
     def _points(self) -> Array:
-        points: Array = self.places.take(self.phi)
-        return points
+        return self.places.take(self.phi)
 
     @cached_property
     def _index(self) -> Any:
@@ -126,8 +125,8 @@ class Neighbours:
     def _nearest(self, phi: Array, n_asked: int) -> tuple[Array, Array]:
         """Return distances and positions of the nearest places, the nearest first, of shape (n, n_asked)."""
         if not self._is_approximate:
-            exact: tuple[Array, Array] = self._index.kneighbors(phi, n_asked)
-            return exact
+            return self._index.kneighbors(phi, n_asked)
+
         places, _ = self._index.query(phi, n_asked)  # it measures in float32
         distances = np.empty(places.shape)
         for nth in range(n_asked):
@@ -137,5 +136,4 @@ class Neighbours:
 
     def mean(self, shares: Any) -> Array:
         """Return f_kNN, the mean of the neighbours' values, of shape (n, K)."""
-        mean: Array = shares @ self._place_values
-        return mean
+        return shares @ self._place_values

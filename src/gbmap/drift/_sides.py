@@ -59,14 +59,12 @@ class Side:
     @property
     def mean(self) -> Array:
         """The mean of h, of shape (K,)."""
-        mean: Array = self.scores.mean(axis=0)
-        return mean
+        return self.scores.mean(axis=0)
 
     @property
     def variance(self) -> Array:
         """The variance of h, of shape (K,); zero for one row."""
-        variance: Array = self.scores.var(axis=0, ddof=min(1, len(self.scores) - 1))
-        return variance
+        return self.scores.var(axis=0, ddof=min(1, len(self.scores) - 1))
 
 
 def _sample(n: int, size: int) -> Array:
@@ -87,5 +85,4 @@ def _sum_of_shares(ensemble: Ensemble, rows: ScoredRows, center: Array) -> Array
     for start in range(0, len(rows.z), size):
         some = slice(start, start + size)
         total += (dense(rows.inputs[some]) - center).T @ ensemble.secants(rows.z[some], at_center)
-    shares: Array = total * ensemble.weights.T
-    return shares
+    return total * ensemble.weights.T

@@ -305,8 +305,7 @@ class DriftAssessment(Result):
         assessment : dict
             A key per attribute; None for what is not known, such as the mean loss of no rows.
         """
-        found: dict[str, Any] = plain(self)
-        return found
+        return plain(self)
 
     def plot(self, *, output: Any = None, n_features: int = 12, ax: Any = None) -> BarDisplay:
         """Draw the contributions of the features as bars, the largest first.

@@ -125,8 +125,7 @@ class EuclideanDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         return neighbours.fit(rows)
 
     def _far(self, index: NearestNeighbors, rows: Array) -> Array:
-        distance: Array = index.kneighbors(rows)[0][:, -1]
-        return distance
+        return index.kneighbors(rows)[0][:, -1]
 
     def indicator(self, X: Any) -> Array:
         """Return the distance to the k-th nearest training row.

@@ -142,8 +142,7 @@ class LossModel:
         """Return the mean loss of errors uniform in [-size, size], by Simpson's rule: exact for squares."""
         parts = np.array([1, 4, 2, 4, 1]) / 12
         nodes = zip(parts, np.linspace(0, 1, 5))
-        mean: Array = np.sum([weight * self.loss_of_error(t * size) for weight, t in nodes], axis=0)
-        return mean
+        return np.sum([weight * self.loss_of_error(t * size) for weight, t in nodes], axis=0)
 
     def _error_of_mean(self, inside: Array, confidence: float) -> float:
         """Return the half-width for the mean of the batch: of its own rows' noise and of the calibration."""

@@ -95,8 +95,7 @@ class ScoresInMemory:
         score : float
         """
         here = (in_memory(each) for each in (X, y, sample_weight))
-        score: float = super().score(*here)  # type: ignore[misc]
-        return score
+        return super().score(*here)  # type: ignore[misc]
 
 
 class BaseGBMAP(

@@ -68,8 +68,7 @@ class Predictor:
         """Return f, of shape (n, K)."""
         X = self.read(raw)
         h = self._map(self.ensemble.score, X, self.ensemble.n_outputs, np.float64)
-        score: Array = _plus(h, self.initial.score(frame_or(X, raw)))
-        return score
+        return _plus(h, self.initial.score(frame_or(X, raw)))
 
     def staged_scores(self, raw: Any) -> Iterator[Array]:
         """Yield f after 1, 2, ... stages; the last is that of `scores` to the bit, being summed alike."""
@@ -144,8 +143,7 @@ class Predictor:
         The loss counts in standard units, as in the fit: what Huber's loss calls small depends on it.
         """
         unit = self.target_unit
-        losses: Array = unit**self.loss.degree * self.loss.value(targets / unit, score / unit)
-        return losses
+        return unit**self.loss.degree * self.loss.value(targets / unit, score / unit)
 
 
 def _plus(h: Any, f_0: Array | float) -> Any:

@@ -41,8 +41,7 @@ class Learners:
 
     def at(self, z: Array, x: Array) -> Array:
         """Return the function at x, of shape (B, U), where the learners see z at the origin, (B, M)."""
-        value: Array = softplus(z + x @ self.weights.T, self.beta) @ self.signs
-        return value
+        return softplus(z + x @ self.weights.T, self.beta) @ self.signs
 
     def slopes(self, z_low: Array, z_high: Array) -> tuple[Array, Array, Array]:
         """Return for boxes with z between ends where the function rises, where it falls, and how it bends.

@@ -52,8 +52,7 @@ class MoveProblem:
     @property
     def base(self) -> Array:
         """The least that has to be moved to be within bounds."""
-        nearest: Array = np.clip(0.0, self.low, self.high)
-        return nearest
+        return np.clip(0.0, self.low, self.high)
 
     @property
     def starts_inside(self) -> bool:
@@ -73,8 +72,7 @@ class MoveProblem:
 
     def project(self, v: Array) -> Array:
         """Return where the learners stand, of shape (M,)."""
-        z: Array = self.start + self.effects @ v
-        return z
+        return self.start + self.effects @ v
 
     def passes(self, v: Array) -> bool:
         """Return whether the constraint holds, in the model itself."""

@@ -176,8 +176,7 @@ def _largest_change(fitted: FittedModel, column: int) -> Array:
     inputs, values = states(fitted.columns, column)
     z = ensemble.signs * (values @ ensemble.weights[:, inputs].T)
     gains = [ensemble.sum_outputs(_ends(z - start, ensemble.activation)[1]).max(axis=0) for start in z]
-    most: Array = np.max(gains, axis=0)
-    return most
+    return np.max(gains, axis=0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -335,8 +334,7 @@ class _Slope:
 
     def value(self, u: Array) -> Array:
         """Return the slopes at points of shape (n, p), per standard deviation, of shape (n,)."""
-        values: Array = sigmoid(self.beta * (self.origin + u @ self.weights.T)) @ self.rates
-        return values
+        return sigmoid(self.beta * (self.origin + u @ self.weights.T)) @ self.rates
 
     def value_and_gradient(self, u: Array) -> tuple[float, Array]:
         """Return the slope at one point, and how it changes."""
@@ -386,8 +384,7 @@ def _far_points(slope: _Slope) -> Array:
         return np.zeros((2, size))
     ray = result.x[:size]
     far = ((np.abs(slope.origin) + _SATURATED / slope.beta) / np.abs(slope.weights @ ray)).max()
-    points: Array = far * np.stack([ray, -ray])
-    return points
+    return far * np.stack([ray, -ray])
 
 
 def _local_points(slope: _Slope, reach: float) -> Array:
@@ -415,8 +412,7 @@ def _climb(slope: _Slope, starts: Array, sign: int, reach: float) -> Array:
 
     box = Bounds(-reach, reach)
     ends = [minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box) for start in starts]
-    best: Array = min(ends, key=lambda end: end.fun).x
-    return best
+    return min(ends, key=lambda end: end.fun).x
 
 
 def _inputs_at(fitted: FittedModel, u: Array) -> Array:

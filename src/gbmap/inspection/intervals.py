@@ -393,8 +393,7 @@ def _largest_linear(learners: Learners, z: Array, n_rows: int) -> Array:
     slope = learners.signs @ learners.weights
     moves = slope != 0
     end = np.where(slope > 0, learners.high, learners.low)
-    most: Array = (z @ learners.signs).reshape(n_rows, -1).max(axis=1) + slope[moves] @ end[moves]
-    return most
+    return (z @ learners.signs).reshape(n_rows, -1).max(axis=1) + slope[moves] @ end[moves]
 
 
 def _sizes(ensemble: Ensemble, rows: Array, box: _Box) -> Array:
@@ -404,5 +403,4 @@ def _sizes(ensemble: Ensemble, rows: Array, box: _Box) -> Array:
         np.abs(side.weights).sum(axis=0) @ np.nan_to_num(np.maximum(-side.low, side.high), posinf=0.0)
         for side, _ in box.sides
     ]
-    total: Array = ensemble.sum_outputs(sizes) + np.array(reaches)
-    return total
+    return ensemble.sum_outputs(sizes) + np.array(reaches)

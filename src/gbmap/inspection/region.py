@@ -125,8 +125,7 @@ class Regions(Result):
         known = self._known
         bits = patterns_of(known.fitted, known.learners, known.fitted.read(X))
         position = np.minimum(np.searchsorted(known.patterns, bits), len(known.patterns) - 1)
-        labels: Array = np.where(known.patterns[position] == bits, known.labels[position], -2)
-        return labels
+        return np.where(known.patterns[position] == bits, known.labels[position], -2)
 
     def to_frame(self) -> Any:
         """Return a pandas frame with a row per region; columns that need y only if it was given.

@@ -20,8 +20,7 @@ def lost_ranges(model: Any, kind: np.dtype[Any]) -> tuple[Array, Array]:
     limits, is_used = np.finfo(kind), model.ensemble_.weights.any(axis=0)
 
     def is_lost(spreads: Array) -> Array:
-        lost: Array = (spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))
-        return lost
+        return (spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))
 
     return is_used & is_lost(model.scale_), is_lost(predictor_of(model).target_deviation)
 

@@ -80,8 +80,7 @@ class Graph:
 
 def tensor_type(kind: DTypeLike) -> int:
     """Return ONNX's number for a NumPy type; object stands for text."""
-    number: int = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    return number
+    return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
 
 
 def rows_of(name: str, kind: DTypeLike, shape: list[int]) -> Any:

@@ -52,14 +52,13 @@ def render(contents: Mapping[str, Any], data: str) -> str:
     )  # fmt: skip
     environment.filters |= {each.__name__: each for each in (number, score, percent, count, short)}
     scripts = [_asset(_LIBRARY), _own_scripts()]
-    page: str = environment.get_template("page.html.j2").render(
+    return environment.get_template("page.html.j2").render(
         report=contents,
         data=data.translate(_ESCAPES),
         style=_asset("style.css"),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
     )
-    return page
 
 
 def _asset(name: str) -> str:

@@ -70,8 +70,7 @@ class Report(Result):
         contents : dict
             A copy of its own.
         """
-        copy: dict[str, Any] = json.loads(self._json())
-        return copy
+        return json.loads(self._json())
 
     def to_json(self, path: Any = None) -> str:
         """Return the contents as strict JSON, and write them to a file if a path is given.

@@ -64,8 +64,7 @@ class Folds:
 
     def mean(self, losses: Array) -> Array:
         """Return the mean over the folds, which are the second axis."""
-        mean: Array = np.average(losses, axis=1, weights=self.weights)
-        return mean
+        return np.average(losses, axis=1, weights=self.weights)
 
     def each(self, function: Callable[..., Any], grown: Array, sizes: Sequence[int]) -> Array:
         """Call a function with what was grown, by candidate and fold; each candidate has a size."""
@@ -143,8 +142,7 @@ def refined_losses(grown: Grown, n_components: int, X: Any, y: Any, weight: Arra
         first = grown.ensemble[: n_components * grown.ensemble.n_outputs]
         curves = refine_fit(replace(fit, ensemble=first)).curves
     assert curves is not None
-    mean: Array = curves[:, 0].mean(axis=0)
-    return mean
+    return curves[:, 0].mean(axis=0)
 
 
 def _opened(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> AbstractContextManager[Boosted]:
@@ -152,8 +150,7 @@ def _opened(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> Abst
     to_fit, held_out = (
         (take(X, rows), take(y, rows), None if weight is None else weight[rows]) for rows in fold
     )
-    opened: AbstractContextManager[Boosted] = model._opened(to_fit, held_out)
-    return opened
+    return model._opened(to_fit, held_out)
 
 
 def _is_past_best(losses: Sequence[float]) -> bool:

@@ -289,8 +289,7 @@ class BaseGBMAPCV(
         -------
         names : array of str of shape (``n_components_`` * n_outputs,)
         """
-        names: Array = self._fitted().get_feature_names_out(input_features)
-        return names
+        return self._fitted().get_feature_names_out(input_features)
 
     def _fitted(self) -> Any:
         check_is_fitted(self)
@@ -304,8 +303,7 @@ class BaseGBMAPCV(
     @property
     def feature_names_in_(self) -> Array:
         """The names of the columns of X, if they had any."""
-        names: Array = self._of_best("feature_names_in_")
-        return names
+        return self._of_best("feature_names_in_")
 
     @property
     def ensemble_(self) -> Any:
@@ -315,8 +313,7 @@ class BaseGBMAPCV(
     @property
     def feature_importances_(self) -> Array:
         """How much each column adds to the chosen model's prediction, as in `GBMAPRegressor`."""
-        importances: Array = self._of_best("feature_importances_")
-        return importances
+        return self._of_best("feature_importances_")
 
     def _of_best(self, name: str) -> Any:
         if "best_estimator_" not in vars(self):
@@ -464,8 +461,7 @@ class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: 
     @property
     def classes_(self) -> Array:
         """The labels."""
-        classes: Array = self._of_best("classes_")
-        return classes
+        return self._of_best("classes_")
 
     def decision_function(self, X: Any) -> Any:
         """Return the score of the chosen model.

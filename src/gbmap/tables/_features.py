@@ -49,8 +49,7 @@ class FeatureReader:
         texts = [self._texts.setdefault(text, text) for text in encoded.dictionary.to_pylist()]
         levels = np.array([*texts, np.nan], dtype=object)
         codes = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
-        chosen: Array = levels[codes]
-        return chosen
+        return levels[codes]
 
 
 def as_frame(arrays: Arrays, n_rows: int) -> Any:

@@ -82,8 +82,7 @@ def is_boolean(column: Any) -> bool:
 
 def present(column: Any) -> Array:
     """Return which values of a plain column are not missing."""
-    mask: Array = column.is_valid().to_numpy(zero_copy_only=False)
-    return mask
+    return column.is_valid().to_numpy(zero_copy_only=False)
 
 
 def numbers(column: Any) -> Array:

@@ -181,8 +181,7 @@ def _applied(X: Array, function: Any) -> Any:
 
 
 def _column(X: Array, k: int) -> Array:
-    column: Array = X[:, k]
-    return column
+    return X[:, k]
 
 
 def _residual(targets: Array, score: Array | None) -> Array:

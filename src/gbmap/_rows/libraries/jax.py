@@ -47,8 +47,7 @@ class Library(ArrayLibrary):
         loss = objective.loss
         if type(loss).__module__ == Loss.__module__:
             return _compiled(type(loss), tuple(sorted(vars(loss).items())), objective.activation)
-        program: Callable[..., Any] = jax.jit(lambda *args: objective.block_sums(*args))
-        return program
+        return jax.jit(lambda *args: objective.block_sums(*args))
 
 
 @lru_cache
@@ -56,5 +55,4 @@ def _compiled(
     loss: type[Loss], settings: tuple[tuple[str, Any], ...], activation: Activation
 ) -> Callable[..., Any]:
     """Return a program that later fits use again, whatever their ridge, which it knows nothing of."""
-    program: Callable[..., Any] = jax.jit(Objective(loss(**dict(settings)), activation, ridge=0.0).block_sums)
-    return program
+    return jax.jit(Objective(loss(**dict(settings)), activation, ridge=0.0).block_sums)

@@ -31,8 +31,7 @@ class Explanations:
     @property
     def importances(self) -> Array:
         """The mean size of what each column adds to rows that are not new, of shape (p, K)."""
-        importances: Array = np.abs(self.adds[: self.n_known]).mean(axis=0)
-        return importances
+        return np.abs(self.adds[: self.n_known]).mean(axis=0)
 
 
 def explain_points(material: Material) -> Explanations:

@@ -81,8 +81,7 @@ def _leading(importances: Array) -> list[int]:
     ranks = np.argsort(np.argsort(-importances, axis=0, kind="stable"), axis=0, kind="stable")
     order = np.lexsort((-importances.mean(axis=1), ranks.min(axis=1)))
     n_features = _MOST_DEPENDENCES if importances.shape[1] == 1 else _MOST_OF_MANY
-    leading: list[int] = order[:n_features].tolist()
-    return leading
+    return order[:n_features].tolist()
 
 
 def _importance(feature: int, of_outputs: Array) -> Importance:

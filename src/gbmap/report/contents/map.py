@@ -157,8 +157,7 @@ def _embedding(material: Material, rows: Rows) -> Array:
 
 def _standard(material: Material, rows: Rows) -> Array:
     model = material.fitted.model
-    standard: Array = (dense(material.fitted.read(rows.X)) - model.mean_) / model.scale_
-    return standard
+    return (dense(material.fitted.read(rows.X)) - model.mean_) / model.scale_
 
 
 def _coordinates(material: Material) -> list[Coordinate]:
