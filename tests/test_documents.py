@@ -25,7 +25,9 @@ BENCHMARKS = DOCS / "benchmarks"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md"])
 GALLERY = sorted((DOCS / "gallery").rglob("plot_*.py"))
 NO_LIBRARY = {"gbmap.cli", "gbmap.demo"}  # programs: the reference has what can be imported with profit
-GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")]
+GUIDES = [
+    ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")
+]
 TRACKED = [
     path
     for folder in ("src", "tests", "docs", "benchmarks", "tools")

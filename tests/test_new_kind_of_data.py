@@ -30,7 +30,7 @@ class ArchiveSource(MemorySource):
     """Rows that are read from their files when they are asked for."""
 
     @staticmethod
-    def holds(X):
+    def recognises(X):
         return isinstance(X, Archive)
 
     @classmethod

@@ -26,7 +26,7 @@ def lazy_for_dask(method: Method) -> Method:
 
     @wraps(method)
     def answer(self: Any, X: Any) -> Any:
-        if not DaskSource.holds(X):
+        if not DaskSource.recognises(X):
             return method(self, X)
         check_is_fitted(self)
         example = example_of(X)

@@ -17,4 +17,4 @@ KINDS: list[type[Source]] = [DaskSource, DeviceSource, MemorySource]
 
 def kind_of(X: Any) -> type[Source]:
     """Return the class for rows like these."""
-    return next(kind for kind in KINDS if kind.holds(X))
+    return next(kind for kind in KINDS if kind.recognises(X))

@@ -31,7 +31,7 @@ class DaskSource(Source):
     names: Array | None
 
     @staticmethod
-    def holds(X: Any) -> bool:
+    def recognises(X: Any) -> bool:
         return is_collection(X)
 
     @classmethod

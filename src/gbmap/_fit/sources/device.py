@@ -37,7 +37,7 @@ class DeviceSource(MemorySource):
     """Rows of another library; see `Source`. X, targets and y, if they are numbers, stay where they are."""
 
     @staticmethod
-    def holds(X: Any) -> bool:
+    def recognises(X: Any) -> bool:
         return is_foreign(X)
 
     @classmethod

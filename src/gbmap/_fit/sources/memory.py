@@ -38,7 +38,7 @@ class MemorySource(Source):
     targets: Any
 
     @staticmethod
-    def holds(X: Any) -> bool:
+    def recognises(X: Any) -> bool:
         """Return True: scikit-learn says what it cannot read."""
         return True
 

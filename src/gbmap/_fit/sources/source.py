@@ -71,7 +71,7 @@ class Source(ABC):
 
     @staticmethod
     @abstractmethod
-    def holds(X: Any) -> bool:
+    def recognises(X: Any) -> bool:
         """Return whether X is data of this kind."""
 
     @classmethod
