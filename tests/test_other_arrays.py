@@ -436,7 +436,7 @@ def test_rows_to_predict_must_be_finite_and_of_the_same_width(convert, in_memory
 
 @needs_strict
 @pytest.mark.parametrize("swapped", [False, True])
-@everywhere
+@with_jax_at_night
 def test_targets_may_be_of_another_library_or_device(convert, swapped, in_memory):
     of_X, of_y = (convert, strict.asarray)[:: -1 if swapped else 1]
     watched = {"X_val": of_y(X[:99]), "y_val": of_y(y[:99])}

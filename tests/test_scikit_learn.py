@@ -7,9 +7,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 from gbmap import GBMAPClassifier, GBMAPClassifierCV, GBMAPRegressor, GBMAPRegressorCV
 
-ESTIMATORS = [
-    GBMAPRegressor(2),
-    GBMAPClassifier(2),
+SEARCHES = [
     GBMAPRegressorCV(1, betas=[5.0], l2_regularizations=[1e-3], cv=2),
     GBMAPClassifierCV(1, betas=[5.0], l2_regularizations=[1e-3], cv=2),
 ]
@@ -27,32 +25,47 @@ OF_FORMATS = {"check_estimator_sparse_array", "check_estimator_sparse_matrix"}
 OF_WEIGHTS = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
 
 
-def checks_of(estimators, are_quick):
-    """Return the checks of estimators, of which those that are not quick are for the night."""
+def checks_of(estimators, are_for_every_run):
+    """Return the checks of estimators; those that are not for every run are for the night.
+
+    The function is given the name of a check, and the sum of the positions of the estimator and of the check.
+    """
     return [
         pytest.param(
             estimator,
             check,
-            marks=[] if are_quick(check.func.__name__) else [pytest.mark.nightly],
+            marks=[] if are_for_every_run(check.func.__name__, nth + position) else [pytest.mark.nightly],
             id=re.sub(r"\s", "", f"{estimator}-{check.func.__name__}"),
         )
-        for each in estimators
-        for estimator, check in estimator_checks_generator(each)
+        for nth, each in enumerate(estimators)
+        for position, (estimator, check) in enumerate(estimator_checks_generator(each))
     ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks([GBMAPRegressor(2), GBMAPClassifier(2)])
 def test_estimator_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(("estimator", "check"), checks_of(VARIANTS, lambda name: name not in OF_FORMATS))
+@pytest.mark.parametrize(
+    ("estimator", "check"), checks_of(SEARCHES, lambda name, place: name not in OF_FORMATS)
+)
+def test_estimator_check_of_searches(estimator, check):
+    check(estimator)
+
+
+# Each check is made of two variants at least, and each variant has a third of them.
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    checks_of(VARIANTS, lambda name, place: name not in OF_FORMATS and place % 3 == 0),
+)
 def test_estimator_check_of_other_settings(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize(
-    ("estimator", "check"), checks_of([GBMAPRegressor(), GBMAPClassifier()], OF_WEIGHTS.__contains__)
+    ("estimator", "check"),
+    checks_of([GBMAPRegressor(), GBMAPClassifier()], lambda name, place: name in OF_WEIGHTS),
 )
 def test_estimator_check_of_the_default_settings(estimator, check):
     check(estimator)

@@ -240,6 +240,7 @@ def test_a_terminal_sees_bars_and_standard_output_does_not(start, folder, tmp_pa
     pty = pytest.importorskip("pty")
     terminal, end = pty.openpty()
     given = ["fit", folder / "houses.csv", "-t", "price", "-o", tmp_path / "m.gbmap", "-m", 3, "--json"]
+    given += ["--beta", 5, "--l2", 0.001]
     process = start(*given, stderr=end, env={"TERM": "xterm", "COLUMNS": "80"})
     os.close(end)
     seen = b""
