@@ -18,7 +18,7 @@ import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core import evidence
 from gbmap._core.evidence import n_determined
-from gbmap._fit.sources.source import n_effective
+from gbmap._fit.sources.source import n_effective, weight_sums
 from gbmap.losses import Loss
 
 
@@ -127,11 +127,21 @@ def test_other_weights_tell_how_rows_compare_and_not_how_many_there_are(friedman
 
 
 @pytest.mark.parametrize(
-    ("weight", "expected"), [([1, 2, 0], 3.0), ([0.5, 0.5, 0.5], 3.0), ([0.5, 0.0, 0.0], 1.0)]
+    ("weight", "expected"),
+    [
+        ([1, 2, 0], 3.0),
+        ([0.5, 0.5, 0.5], 3.0),
+        ([0.5, 0.0, 0.0], 1.0),
+        ([1, 0.5, 0.5], 8 / 3),
+        ([1e300, 1e300, 0], 2.0),
+        ([1e-300, 1e-300, 0], 2.0),
+    ],
 )
 def test_rows_are_counted_by_their_weights(weight, expected):
     weight = np.array(weight, dtype=float)
-    assert n_effective(weight.sum(), (weight**2).sum(), not (weight % 1).any()) == pytest.approx(expected)
+    assert n_effective([weight_sums(weight, weight.max())]) == pytest.approx(expected)
+    parts = [weight_sums(weight[:1], weight.max()), weight_sums(weight[1:], weight.max())]
+    assert n_effective(parts) == pytest.approx(expected)
 
 
 # --- the same fit, however it is made -------------------------------------------------------------

@@ -14,7 +14,7 @@ from gbmap._core.objective import Objective
 from gbmap._core.refinement import is_automatic
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources.memory import MemorySource
-from gbmap._fit.sources.source import Reader, Source, n_effective, sample_sizes
+from gbmap._fit.sources.source import Reader, Source, n_effective, sample_sizes, weight_sums
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import DaskChunks, DaskTable, is_collection
 from gbmap._rows.dask.parts import Layout, keep, keep_rows, spread
@@ -98,8 +98,8 @@ class DaskSource(Source):
         weight = self.numbers.weight
         if weight is None:
             return float(self.shape[0])
-        totals, squares, are_whole = zip(*self.numbers.ask(_weight_sums, [weight]))
-        return n_effective(sum(totals), sum(squares), all(are_whole))
+        largest = float(max(self.numbers.ask(np.max, [weight])))
+        return n_effective(self.numbers.ask(weight_sums, [weight], largest))
 
     @property
     def sample_sizes(self) -> tuple[int, ...]:
@@ -234,10 +234,6 @@ def _checked_weight(chunk: Any) -> Array:
     if not len(chunk):
         return np.empty(0)
     return check_sample_weight(np.asarray(chunk), len(chunk), allow_zeros=True)
-
-
-def _weight_sums(weight: Array) -> tuple[float, float, bool]:
-    return float(weight.sum()), float((weight**2).sum()), not (weight % 1).any()
 
 
 def _class_totals(y: Array, weight: Array | None, classes: Array) -> Array:

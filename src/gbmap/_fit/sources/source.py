@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from gbmap._core.objective import Objective
 from gbmap._fit.initial import InitialModel
@@ -13,6 +15,8 @@ from gbmap._fit.targets import TargetReader
 from gbmap._rows.standard import Table
 from gbmap._utils.typing import Array
 
+# Larger weights are no numbers of repetitions, though they have no fraction.
+_LARGEST_WHOLE = 2.0**53
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
 # a factor, up to half of the rows. None takes more than so many bytes, except to hold so many rows at least.
 _ROWS, _ROWS_PER_COLUMN, _GROWTH = 10_000, 50, 8
@@ -120,7 +124,7 @@ class Source(ABC):
         """How many rows these count as: whole weights are repetitions, others tell how rows compare."""
         if self.weight is None:
             return float(self.shape[0])
-        return n_effective(self.weight.sum(), (self.weight**2).sum(), not (self.weight % 1).any())
+        return n_effective([weight_sums(self.weight, float(self.weight.max()))])
 
     @property
     @abstractmethod
@@ -143,9 +147,17 @@ class Source(ABC):
         """Let go of what the fit has taken over."""
 
 
-def n_effective(total: float, squares: float, are_whole: bool) -> float:
-    """Return how many rows count, given the sum of their weights and of the squares (Kish's number)."""
-    return float(total if are_whole else total**2 / squares)
+def weight_sums(weight: Array, largest: float) -> tuple[float, float, float]:
+    """Return the sum of whole weights, else NaN, and sums of shares of the largest and of their squares."""
+    are_whole = largest <= _LARGEST_WHOLE and not (weight % 1).any()
+    share = weight / largest
+    return float(weight.sum()) if are_whole else np.nan, float(share.sum()), float(share @ share)
+
+
+def n_effective(sums: Sequence[tuple[float, float, float]]) -> float:
+    """Return how many rows count, given `weight_sums` of all parts: Kish's number, unless weights are whole."""
+    whole, share, squares = np.sum(sums, axis=0)
+    return float(share**2 / squares if np.isnan(whole) else whole)
 
 
 def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[int, ...]:
