@@ -155,7 +155,7 @@ def weight_sums(weight: Array, largest: float) -> tuple[float, float, float]:
 
 
 def n_effective(sums: Sequence[tuple[float, float, float]]) -> float:
-    """Return how many rows count, given `weight_sums` of all parts: Kish's number, unless weights are whole."""
+    """Return how many rows count, given `weight_sums` of all parts: Kish's number if not all are whole."""
     whole, share, squares = np.sum(sums, axis=0)
     return float(share**2 / squares if np.isnan(whole) else whole)
 
