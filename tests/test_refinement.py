@@ -21,7 +21,7 @@ def rows():
 
 
 def regressor(**params):
-    return GBMAPRegressor(**{"n_components": 6, "random_state": 0, **params})
+    return GBMAPRegressor(**{"n_components": 6, "l2_regularization": 1e-3, "random_state": 0, **params})
 
 
 @pytest.fixture(scope="module")

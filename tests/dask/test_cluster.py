@@ -110,11 +110,14 @@ def test_killed_worker_changes_no_bit(client, rows, local, contents, at_round, m
 
 @pytest.mark.posix("signals to a thread")
 def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, local, at_round):
-    started = []
+    started, timers = [], []
 
     def interrupt(planned):
         main = threading.main_thread().ident
-        threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()
+        # Once more if the first one came while an object was torn down, where Python drops exceptions.
+        timers.extend(threading.Timer(s, signal.pthread_kill, (main, signal.SIGINT)) for s in (0.3, 1.8))
+        for timer in timers:
+            timer.start()
         started.append(time.monotonic())
         return [*planned, delayed(time.sleep)(3)]
 
@@ -122,6 +125,7 @@ def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, 
     model = GBMAPRegressor(50, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*rows)
+    timers[-1].cancel()
     assert time.monotonic() - started[0] < 3  # it did not wait for the round to end
     assert tasks_left(client) == 0
     assert 1 <= model.n_components_ < 10

@@ -16,7 +16,7 @@ from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
 
 
 def regressor(**settings):
-    return GBMAPRegressor(**{"n_components": 3, "random_state": 0} | settings)
+    return GBMAPRegressor(**{"n_components": 3, "l2_regularization": 1e-3, "random_state": 0} | settings)
 
 
 def make_rows(n=200, seed=0, shift=0.0, n_noise=0):

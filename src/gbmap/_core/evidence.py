@@ -29,6 +29,8 @@ from gbmap._utils.typing import Array
 _PRIOR_NUMBERS = 0.3  # h
 # A loss below this share of the first one counts as this: a ridge of zero would never come back.
 _LEAST_SHARE = 1e-6
+# Weights in the units of targets that spread less cannot be squared.
+_SMALLEST_SPREAD = 1e-140
 # The matrix is that of so many rows, or so many for each column.
 _ROWS, _ROWS_PER_COLUMN = 2_000, 20
 # Up to so many columns its eigenvalues are found; of more, the trace is estimated by so many random vectors,
@@ -76,12 +78,14 @@ class Evidence:
         settings = self._problem.evidence
         if settings is None:
             return self._problem.objective.ridge
+        if settings.target_spread[output] < _SMALLEST_SPREAD:
+            return 0.0
         unit = self._unit(settings, output, loss)
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
     def _with(self, output: int, theta: Array, loss: float) -> _Told:
         settings, rows, told = self._problem.evidence, self._problem.rows, self._told[output]
-        if settings is None:
+        if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return told
         n_rows = max(_ROWS, _ROWS_PER_COLUMN * rows.n_columns)
         product = self._problem.samples[0].curvature_product(self._problem.objective, output, theta, n_rows)

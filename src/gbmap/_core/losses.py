@@ -105,7 +105,8 @@ class Loss(ABC):
 
         ``l2_regularization="auto"`` takes the size of a loss by it. For a loss of the residual it is the
         degree times the mean loss, which makes the targets most likely: twice the variance for squared
-        errors. Any other loss counts as the negative logarithm of a probability, for which it is one.
+        errors. Any other loss counts as a square near its minimum, and at most as the negative logarithm of
+        a probability, for which T is one; the losses of class labels here always do.
 
         Parameters
         ----------
@@ -115,7 +116,7 @@ class Loss(ABC):
         -------
         T : float
         """
-        return self.degree * mean_loss if self.degree else 1.0
+        return self.degree * mean_loss if self.degree else min(2 * mean_loss, 1.0)
 
     def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
         """Return the weighted sum of l(y, f), and overwrite f with the weighted derivative.
@@ -281,6 +282,10 @@ class LogLoss(Loss):
 
     log_odds_per_score = 1.0
 
+    def noise(self, mean_loss: float) -> float:
+        """Return one."""
+        return 1.0
+
     def value(self, y: Array, f: Array) -> Array:
         """Return the loss, element by element."""
         return softplus(-y * f, 1.0)
@@ -334,6 +339,10 @@ class Exponential(Loss):
     log_odds_per_score = 2.0
     _limit = 50.0
 
+    def noise(self, mean_loss: float) -> float:
+        """Return one."""
+        return 1.0
+
     def value(self, y: Array, f: Array) -> Array:
         """Return the loss, element by element."""
         xp = namespace(f)
@@ -371,6 +380,10 @@ class Hinge(Loss):
     """
 
     width: float = 0.5
+
+    def noise(self, mean_loss: float) -> float:
+        """Return one."""
+        return 1.0
 
     def value(self, y: Array, f: Array) -> Array:
         """Return the loss, element by element."""

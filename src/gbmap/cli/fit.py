@@ -86,15 +86,20 @@ def fit(
 
 
 def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
+    import numpy as np  # not before a model is there: help comes at once
+
+    gbmap = model.pipeline_[-1]
     return {
         "model": str(out),
         "bytes": out.stat().st_size,
         "seconds": seconds,
         **of_schema(model.schema_),
         "parameters": {
-            name: getattr(model.pipeline_[-1], name) for name in ("n_components", "beta", "l2_regularization")
+            "n_components": gbmap.n_components,
+            "beta": gbmap.beta,
+            "l2_regularization": float(np.mean(gbmap.l2_regularization_)),
         },
-        "refined": bool(model.pipeline_[-1].n_refinements_.any()),
+        "refined": bool(gbmap.n_refinements_.any()),
         "rows_fitted": model.n_fitted_,
         "rows_held_out": model.n_held_out_,
         "scores": model.scores_,

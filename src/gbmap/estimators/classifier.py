@@ -29,7 +29,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         for more.
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta.
-    l2_regularization : float or "auto", default=1e-3
+    l2_regularization : float or "auto", default="auto"
         lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner. With "auto" the fit
         finds it on the way: the ridge is the width of a prior, which the learners so far tell (pooled
         evidence). Whole numbers as weights then count as repetitions of rows, others as shares.
@@ -142,7 +142,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         n_components: int = 20,
         *,
         beta: float = 5.0,
-        l2_regularization: float | str = 1e-3,
+        l2_regularization: float | str = "auto",
         loss: str | losses.Loss = "log_loss",
         class_weight: Any = None,
         activation: str = "softplus",

@@ -29,7 +29,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta. With ``standardize=True`` z counts
         in standard deviations of y - f_0.
-    l2_regularization : float or "auto", default=1e-3
+    l2_regularization : float or "auto", default="auto"
         lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner. With "auto" the fit
         finds it on the way: the ridge is the width of a prior, which the learners so far tell (pooled
         evidence). Whole numbers as weights then count as repetitions of rows, others as shares.
@@ -161,7 +161,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         n_components: int = 20,
         *,
         beta: float = 5.0,
-        l2_regularization: float | str = 1e-3,
+        l2_regularization: float | str = "auto",
         loss: str | losses.Loss = "squared_error",
         quantile: float = 0.5,
         huber_delta: float = 1.0,

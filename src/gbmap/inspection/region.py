@@ -201,8 +201,8 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     >>> from gbmap.inspection import regions
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 201)[:, None]
-    >>> model = GBMAPRegressor(n_components=2, beta=50, random_state=0).fit(X, abs(X[:, 0]))
-    >>> table = regions(model, X)
+    >>> model = GBMAPRegressor(n_components=2, beta=50, l2_regularization=1e-3, random_state=0)
+    >>> table = regions(model.fit(X, abs(X[:, 0])), X)
     >>> table.coefficients[table.assign([[-0.9], [0.9]])].round(1).ravel().tolist()
     [-1.0, 1.0]
     """

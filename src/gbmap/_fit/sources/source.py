@@ -157,7 +157,8 @@ def weight_sums(weight: Array, largest: float) -> tuple[float, float, float]:
 def n_effective(sums: Sequence[tuple[float, float, float]]) -> float:
     """Return how many rows count, given `weight_sums` of all parts: Kish's number if not all are whole."""
     whole, share, squares = np.sum(sums, axis=0)
-    return float(share**2 / squares if np.isnan(whole) else whole)
+    # Ten digits of it are the same for any order of rows, and any parts that they come in.
+    return float(f"{share**2 / squares:.10g}" if np.isnan(whole) else whole)
 
 
 def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[int, ...]:
