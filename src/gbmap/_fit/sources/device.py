@@ -62,11 +62,12 @@ class DeviceSource(MemorySource):
 
     @classmethod
     def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
+        settled(X)  # which may refuse X; a prediction keeps the gradients of PyTorch
         return cls._inputs(estimator, X, reset=reset)
 
     @staticmethod
     def _inputs(estimator: Any, X: Any, *, reset: bool = False, finite: bool = True) -> Any:
-        X = _validated(settled(X), finite=finite)
+        X = _validated(X, finite=finite)
         validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)
         return X
 
