@@ -1,7 +1,7 @@
 """The ridge that the data asks for: how far the weights of learners spread, told by those found so far.
 
 The ridge term is a prior of the weights: (w, c) of each learner normal, of mean zero and variance 1 / alpha.
-With losses as negative logarithms of likelihoods, in units of T, what is least likely is
+With losses as negative logarithms of likelihoods, in units of T, the most likely weights minimise
 
     (n / T) mean loss  +  alpha / 2 |(w, c)|^2,     so that     ridge = T alpha / (2 n).
 

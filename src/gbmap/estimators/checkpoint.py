@@ -1,4 +1,4 @@
-"""How far a fit has come: a record of each stage, and the checkpoint file from which it can go on."""
+"""The checkpoint file, which tells how far a fit has come and from which it can go on."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out.
     n_components, beta, l2_regularization : int, float and float, default=None
         As those of the estimators. None is a choice by cross-validation, if there are from 100 to 50,000
-        rows to fit; else 20, 5.0 and 1e-3. For more than five classes beta is 5.0, and one split decides.
+        rows to fit; else it is the estimators' default. For more than five classes beta is 5.0, and one
+        split decides.
     loss : str, default=None
         As those of the estimators; None is the default loss of the task.
     refine : bool, default=False
@@ -294,10 +295,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
         X, y = _sample(X, y, self.reference_rows, self.random_state)
         X_cal, y_cal = _sample(X_test, y_test, self.reference_rows, self.random_state)
-        watched = self.pipeline_ if len(y_cal) else clone(self.pipeline_)
+        monitored = self.pipeline_ if len(y_cal) else clone(self.pipeline_)
         calibration = {"X_cal": X_cal, "y_cal": y_cal} if len(y_cal) else {}
         detector = DriftDetector(
-            watched, min(_NEIGHBOURS, len(y)), n_jobs=self.n_jobs, random_state=self.random_state
+            monitored, min(_NEIGHBOURS, len(y)), n_jobs=self.n_jobs, random_state=self.random_state
         )
         detector.fit(X, y, **calibration)
         return detector
