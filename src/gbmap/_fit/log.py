@@ -16,11 +16,11 @@ logger = logging.getLogger("gbmap")
 def log_stage(history: list[StageRecord], n_components: int) -> None:
     """Log the last stage so far."""
     record = history[-1]
-    watched = "" if np.isnan(record.validation_loss) else f", validation {record.validation_loss:.6g}"
+    unseen = "" if np.isnan(record.validation_loss) else f", validation {record.validation_loss:.6g}"
     ridge = ", ".join(f"{value:.3g}" for value in record.l2_regularizations)
     logger.info(
         "stage %d of %d: loss %.6g%s (%d iterations, ridge %s)",
-        len(history) - 1, n_components, record.loss, watched, record.n_iter, ridge,
+        len(history) - 1, n_components, record.loss, unseen, record.n_iter, ridge,
     )  # fmt: skip
 
 

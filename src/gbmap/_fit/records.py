@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._utils.shown import Result, Shown, cell
+from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,8 +39,8 @@ class StageRecord(Result):
     l2_regularizations: tuple[float, ...] = ()
 
     def _shown(self) -> Shown:
-        is_watched = self.validation_loss == self.validation_loss
-        watched = f" ({cell(self.validation_loss)} of validation rows)" if is_watched else ""
+        is_known = not np.isnan(self.validation_loss)
+        unseen = f" ({cell(self.validation_loss)} of validation rows)" if is_known else ""
         work = f"{self.n_iter} iterations, {self.n_evaluations} evaluations"
         end = "converged" if self.converged else "not converged"
         ridge = (
@@ -49,7 +48,7 @@ class StageRecord(Result):
             if self.l2_regularizations
             else ""
         )
-        return Shown(f"loss {cell(self.loss)}{watched}, {work}, {end}{ridge}")
+        return Shown(f"loss {cell(self.loss)}{unseen}, {work}, {end}{ridge}")
 
 
 @dataclass(frozen=True)
@@ -66,5 +65,5 @@ class Refined:
     """
 
     ensemble: Ensemble
-    n_steps: NDArray[Any]
-    curves: NDArray[Any] | None
+    n_steps: Array
+    curves: Array | None

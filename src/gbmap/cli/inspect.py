@@ -64,12 +64,12 @@ def _of_any(model: Any) -> dict[str, Any]:
 
     detector = model if isinstance(model, DriftDetector) else None
     document = {} if detector is None else {"detector": of_detector(detector)}
-    watched = model if detector is None else getattr(model, "estimator_", model.estimator)
+    monitored = model if detector is None else getattr(model, "estimator_", model.estimator)
     try:
-        gbmap_of(watched)
+        gbmap_of(monitored)
     except (TypeError, ValueError):  # foreign, or not fitted yet
         return document | {"parameters": {k: str(v) for k, v in model.get_params(deep=False).items()}}
-    return document | _of_learners(watched, detector)
+    return document | _of_learners(monitored, detector)
 
 
 def _of_learners(model: Any, detector: Any) -> dict[str, Any]:

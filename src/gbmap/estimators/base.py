@@ -372,14 +372,14 @@ class BaseGBMAP(
 
     def _summarise(self, rows: Any) -> None:
         """Set the fitted attributes that follow from the ensemble and the history, all at once."""
-        watched = np.array([record.validation_loss for record in self.history_])
+        unseen = np.array([record.validation_loss for record in self.history_])
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
         added = rows.mean_absolute_attribution(self.ensemble_, self.mean_, n_rows)
         self.__dict__.update(
             n_components_=self.ensemble_.n_stages,
             n_iter_=max(record.n_iter for record in self.history_),
             loss_curve_=np.array([record.loss for record in self.history_]),
-            validation_loss_curve_=None if np.isnan(watched).any() else watched,
+            validation_loss_curve_=None if np.isnan(unseen).any() else unseen,
             feature_importances_=(added / self._target_deviation).mean(axis=1),
         )
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from gbmap._utils.typing import Array
 from gbmap.tables.schema import Column, Schema
 
 _MISSING = "missing"
@@ -30,6 +28,6 @@ def make_columns(schema: Schema) -> ColumnTransformer:
     return ColumnTransformer([part for part in parts if part[2]])
 
 
-def _with_missing(column: Column) -> NDArray[Any]:
+def _with_missing(column: Column) -> Array:
     levels = dict.fromkeys([*column.levels, *([_MISSING] if column.n_missing else [])])
     return np.array(list(levels), dtype=object)
