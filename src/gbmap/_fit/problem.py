@@ -68,18 +68,17 @@ class FitProblem:
             residual=residual,
             ridge=None if settings.standardize else settings.fixed_l2_regularization or 0.0,
         )
-        n_rows = source.n_effective
-        source.release()
         rows, units = found.rows, found.rows.units
         check_spread(found.target_deviation, settings.beta)
+        evidence, fixed = None, settings.fixed_l2_regularization
+        if fixed is None:
+            evidence = EvidenceSettings(source.n_effective, found.target_deviation / units.target_scale)
+        source.release()
         validation_rows = None
         if validation is not None:
             validation_rows = validation.table(initial, objective).in_units(units, team, residual=residual)
             validation.release()
-        evidence, fixed = None, settings.fixed_l2_regularization
-        if fixed is None:
-            evidence = EvidenceSettings(n_rows, found.target_deviation / units.target_scale)
-        elif fixed and not settings.standardize:
+        if fixed and not settings.standardize:
             objective = replace(objective, ridge_units=units.of_plain_rows())
         ridge_unit = (loss.ridge_share if settings.standardize else 1.0) / (units.n_active + 1)
         objective = replace(objective, ridge=ridge_unit * (fixed or 0.0))
