@@ -126,6 +126,16 @@ def test_other_weights_tell_how_rows_compare_and_not_how_many_there_are(friedman
     assert_array_equal(ridges(small), ridges(large))
 
 
+def test_weights_of_classes_are_no_repetitions_though_they_are_whole(friedman):
+    X, y = friedman
+    y = y > np.median(y)
+    whole, doubled, other = (
+        ridges(classifier(class_weight={False: scale, True: 10 * scale}).fit(X, y)) for scale in (1, 2, 1.3)
+    )
+    assert_array_equal(doubled, whole)
+    assert_allclose(other, whole, rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("weight", "expected"),
     [
@@ -213,6 +223,13 @@ def test_arrays_of_other_libraries_and_dask_have_it_too():
     weight = np.arange(12_000) % 3
     apart = regressor(2).fit(da.from_array(X, chunks=5_000), da.from_array(y, chunks=5_000), weight)
     assert_array_equal(ridges(apart), ridges(regressor(2).fit(X, y, weight)))
+
+
+def test_weights_of_classes_count_in_dask_as_in_memory():
+    X, y = make_friedman1(12_000, noise=1.0, random_state=0)
+    y, weighted = y > 20, classifier(1, class_weight={False: 1, True: 10})
+    apart = ridges(weighted.fit(da.from_array(X, chunks=5_000), da.from_array(y, chunks=5_000)))
+    assert_array_equal(apart, ridges(weighted.fit(X, y)))
 
 
 def test_settings_of_all_kinds_go_with_it(friedman):

@@ -99,7 +99,8 @@ class DaskSource(Source):
         if weight is None:
             return float(self.shape[0])
         largest = float(max(self.numbers.ask(np.max, [weight])))
-        return n_effective(self.numbers.ask(weight_sums, [weight], largest))
+        sums = partial(weight_sums, may_repeat=not self.reader.weighs_classes)
+        return n_effective(self.numbers.ask(sums, [weight], largest))
 
     @property
     def sample_sizes(self) -> tuple[int, ...]:

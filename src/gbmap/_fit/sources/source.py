@@ -124,7 +124,8 @@ class Source(ABC):
         """How many rows these count as: whole weights are repetitions, others tell how rows compare."""
         if self.weight is None:
             return float(self.shape[0])
-        return n_effective([weight_sums(self.weight, float(self.weight.max()))])
+        largest, may_repeat = float(self.weight.max()), not self.reader.weighs_classes
+        return n_effective([weight_sums(self.weight, largest, may_repeat=may_repeat)])
 
     @property
     @abstractmethod
@@ -147,9 +148,12 @@ class Source(ABC):
         """Let go of what the fit has taken over."""
 
 
-def weight_sums(weight: Array, largest: float) -> tuple[float, float, float]:
-    """Return the sum of whole weights, else NaN, and sums of shares of the largest and of their squares."""
-    are_whole = largest <= _LARGEST_WHOLE and not (weight % 1).any()
+def weight_sums(weight: Array, largest: float, *, may_repeat: bool = True) -> tuple[float, float, float]:
+    """Return the sum of whole weights, else NaN, and sums of shares of the largest and of their squares.
+
+    A class of weight 10 is no sample of ten times the rows: where classes are weighed nothing may repeat.
+    """
+    are_whole = may_repeat and largest <= _LARGEST_WHOLE and not (weight % 1).any()
     share = weight / largest
     return float(weight.sum()) if are_whole else np.nan, float(share.sum()), float(share @ share)
 
