@@ -143,6 +143,7 @@ def test_weights_of_classes_are_no_repetitions_though_they_are_whole(friedman):
         ([0.5, 0.5, 0.5], 3.0),
         ([0.5, 0.0, 0.0], 1.0),
         ([1, 0.5, 0.5], 8 / 3),
+        ([1000, 1000, 0], 2.0),
         ([1e300, 1e300, 0], 2.0),
         ([1e-300, 1e-300, 0], 2.0),
     ],

@@ -11,8 +11,7 @@ MacKay's update, pooled over the learners of an output so far, finds alpha:
 
 with A_j = (n / T) times the Gauss-Newton matrix of the mean loss in (w_j, c_j): gamma_j is how many of the
 learner's numbers the data determines. Before the first learner h numbers of variance tau = 1 / p are known,
-for which z spreads by about one. For a loss of the residual T follows the mean loss, that of rows which the
-learners have not seen: the loss over the share of rows that no number of theirs is determined by.
+for which z spreads by about one. For a loss of the residual T follows the mean loss.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class Evidence:
             return self._problem.objective.ridge
         if settings.target_spread[output] < _SMALLEST_SPREAD:
             return 0.0
-        unit = self._unit(settings, output, loss)
+        unit = self._unit(output, loss)
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
     def _with(self, output: int, theta: Array, loss: float) -> _Told:
@@ -89,7 +88,7 @@ class Evidence:
             return told
         n_rows = max(_ROWS, _ROWS_PER_COLUMN * rows.n_columns)
         product = self._problem.samples[0].curvature_product(self._problem.objective, output, theta, n_rows)
-        ridge = self._unit(settings, output, loss) * self._alpha(settings, output, told) / settings.n_rows
+        ridge = self._unit(output, loss) * self._alpha(settings, output, told) / settings.n_rows
         determined = n_determined(product, len(theta) - 1, ridge)
         return _Told(told.determined + determined, told.size + float(theta[1:] @ theta[1:]))
 
@@ -97,11 +96,9 @@ class Evidence:
         tau = settings.target_spread[output] ** 2 / max(self._problem.rows.units.n_active, 1)
         return float((told.determined + _PRIOR_NUMBERS) / (told.size + _PRIOR_NUMBERS * tau))
 
-    def _unit(self, settings: EvidenceSettings, output: int, loss: float) -> float:
-        """Return T, given the mean loss: that of rows which the learners have not seen is larger."""
-        first, free = self._first_losses[output], 1 - self._told[output].determined / settings.n_rows
-        unseen = loss / free if loss < free * first else first
-        return self._problem.objective.loss.noise(max(unseen, _LEAST_SHARE * first))
+    def _unit(self, output: int, loss: float) -> float:
+        """Return T, given the mean loss."""
+        return self._problem.objective.loss.noise(max(loss, _LEAST_SHARE * self._first_losses[output]))
 
 
 def n_determined(product: Callable[[Array], Array], n_columns: int, ridge: float) -> float:

@@ -156,6 +156,7 @@ _REGISTRY = Registry(
     {"Progress": Progress, "Refined": Refined, "Ensemble": Ensemble, "StageRecord": StageRecord},
     _check,
     listed=frozenset({"history"}),
+    added={"StageRecord": {"l2_regularizations": ()}},
 )
 
 

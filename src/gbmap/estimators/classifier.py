@@ -32,8 +32,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
     l2_regularization : float or "auto", default="auto"
         lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner. With "auto" the fit
         finds it on the way: the ridge is the width of a prior, which the learners so far tell (pooled
-        evidence). Whole numbers as weights then count as repetitions of rows, others as shares, and so
-        do all where ``class_weight`` is given.
+        evidence). Whole numbers up to ten as weights then count as repetitions of rows, others as shares,
+        and so do all where ``class_weight`` is given.
     loss : {"log_loss", "exponential", "hinge"} or gbmap.losses.Loss, default="log_loss"
         The loss of a label -1 or +1 and a score. "hinge" is smoothed within half a unit of margin
         and gives no probabilities.

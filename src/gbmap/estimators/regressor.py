@@ -32,7 +32,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     l2_regularization : float or "auto", default="auto"
         lambda of the ridge term ``lambda (|w|^2 + c^2) / (p + 1)`` of each learner. With "auto" the fit
         finds it on the way: the ridge is the width of a prior, which the learners so far tell (pooled
-        evidence). Whole numbers as weights then count as repetitions of rows, others as shares.
+        evidence). Whole numbers up to ten as weights then count as repetitions of rows, others as shares.
     loss : {"squared_error", "huber", "quantile"} or gbmap.losses.Loss, default="squared_error"
         The loss; "quantile" is smoothed within a hundredth of y's spread.
     quantile : float, default=0.5

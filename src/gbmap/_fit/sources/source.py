@@ -15,8 +15,9 @@ from gbmap._fit.targets import TargetReader
 from gbmap._rows.standard import Table
 from gbmap._utils.typing import Array
 
-# Larger weights are no numbers of repetitions, though they have no fraction.
-_LARGEST_WHOLE = 2.0**53
+# Larger weights are amounts, as of money, though they have no fraction: taken for repetitions they would leave
+# next to no ridge.
+_MOST_REPETITIONS = 10
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
 # a factor, up to half of the rows. None takes more than so many bytes, except to hold so many rows at least.
 _ROWS, _ROWS_PER_COLUMN, _GROWTH = 10_000, 50, 8
@@ -121,7 +122,7 @@ class Source(ABC):
 
     @property
     def n_effective(self) -> float:
-        """How many rows these count as: whole weights are repetitions, others tell how rows compare."""
+        """How many rows these count as: small whole weights are repetitions, others tell how rows compare."""
         if self.weight is None:
             return float(self.shape[0])
         largest, may_repeat = float(self.weight.max()), not self.reader.weighs_classes
@@ -153,7 +154,7 @@ def weight_sums(weight: Array, largest: float, *, may_repeat: bool = True) -> tu
 
     A class of weight 10 is no sample of ten times the rows: where classes are weighed nothing may repeat.
     """
-    are_whole = may_repeat and largest <= _LARGEST_WHOLE and not (weight % 1).any()
+    are_whole = may_repeat and largest <= _MOST_REPETITIONS and not (weight % 1).any()
     share = weight / largest
     return float(weight.sum()) if are_whole else np.nan, float(share.sum()), float(share @ share)
 
