@@ -15,7 +15,7 @@ from gbmap._fit.targets import TargetReader
 from gbmap._rows.standard import Table
 from gbmap._utils.typing import Array
 
-# Larger weights are amounts, as of money, though they have no fraction: taken for repetitions they would leave
+# Larger weights are amounts, as of money, though they have no fraction: as repetitions they would leave
 # next to no ridge.
 _MOST_REPETITIONS = 10
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
