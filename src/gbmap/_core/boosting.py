@@ -45,7 +45,8 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     evidence = Evidence(problem, units)
     for j in range(len(ensemble)):
         add_learners(rows, ensemble[: j + 1], j)
-        evidence.learn(ensemble[: j + 1], rows.mean_loss(loss, int(ensemble.outputs[j])))
+        if problem.evidence is not None:
+            evidence.learn(ensemble[: j + 1], rows.mean_loss(loss, int(ensemble.outputs[j])))
     add_learners(problem.validation_rows, ensemble)
     losses = mean_losses(rows, loss)
     levels = np.zeros(rows.n_outputs)
@@ -78,13 +79,13 @@ def _find(
     stream: np.random.SeedSequence,
 ) -> tuple[Solution, float]:
     """Return a learner and its ridge: found again while it asks itself for a ridge that is much larger."""
-    ridge = evidence.ridge(output, loss)
+    asked = evidence.ridge(output, loss)
     for _ in range(_TRIALS):
+        ridge = asked
         found = fit_weak_learner(problem.with_ridge(ridge), output, unit, np.random.default_rng(stream))
         asked = evidence.ridge_with(output, found.theta, loss, found.value)
         if asked <= _MUCH_LARGER * ridge:
             break
-        ridge = asked
     return found, ridge
 
 

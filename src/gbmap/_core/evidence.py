@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.problem import BoostingProblem, EvidenceSettings
@@ -107,25 +108,9 @@ def n_determined(product: Callable[[Array], Array], n_columns: int, ridge: float
         H = product(np.eye(n_columns))
         values = np.linalg.eigvalsh((H + H.T) / 2).clip(min=0.0)
         return float((values / (values + ridge)).sum())
-    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(n_columns, _PROBES))
-    solved = _conjugate_gradients(lambda V: product(V) + ridge * V, probes)
+    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PROBES, n_columns))
+    matrix = LinearOperator(
+        (n_columns, n_columns), lambda v: product(v[:, None])[:, 0] + ridge * v, dtype=float
+    )
+    solved = [cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes]
     return float(n_columns - ridge * (probes * solved).sum() / _PROBES)
-
-
-def _conjugate_gradients(product: Callable[[Array], Array], targets: Array) -> Array:
-    """Return about the V for which ``product(V)`` is the targets, column by column."""
-    V, residual = np.zeros_like(targets), targets.copy()
-    direction, size = residual.copy(), (residual**2).sum(axis=0)
-    enough = _PRECISION**2 * size
-    for _ in range(_STEPS):
-        if (size <= enough).all():
-            break
-        along = product(direction)
-        curvature = (direction * along).sum(axis=0)
-        step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
-        V += step * direction
-        residual -= step * along
-        new_size = (residual**2).sum(axis=0)
-        direction = residual + np.divide(new_size, size, out=np.zeros_like(size), where=size > 0) * direction
-        size = new_size
-    return V

@@ -140,5 +140,5 @@ def _advice(scores: dict[str, dict[str, float]]) -> str:
     if best == "constant":
         return "A constant does no worse: the columns may say nothing about the target."
     if best == "linear":
-        return "The linear model does better; a higher --l2 or fewer --components may help."
+        return "The linear model does better; another --l2 or fewer --components may help."
     return ""

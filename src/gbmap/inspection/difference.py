@@ -280,7 +280,7 @@ def model_difference(
         The sharpness of softplus, in standard deviations of the difference. It is higher than that of
         the estimators, so that a learner adds little outside its half-space.
     l2_regularization : float, default=1e-3
-        As in `GBMAPRegressor`.
+        lambda of the ridge term, as a number is in `GBMAPRegressor`.
     n_init : int, default=5
         Random starts of each learner. Few learners are to say much, so they are searched well.
     preprocessing : transformer, default=None

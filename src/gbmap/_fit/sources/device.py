@@ -41,7 +41,7 @@ class DeviceSource(MemorySource):
         return is_foreign(X)
 
     @classmethod
-    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:  # type: ignore[override]
+    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
         """Return the rows to fit: few of them in memory."""
         X = settled(X)
         if len(X.shape) == 2 and X.shape[0] <= _FEW_ROWS:
@@ -97,7 +97,7 @@ class DeviceSource(MemorySource):
         weight = None if self.weight is None else self.weight[indices]
         return type(self)(X, y, weight, self.reader, X, targets)
 
-    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DeviceTable:  # type: ignore[override]
+    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> DeviceTable:
         X, targets = lent(self.X, self.targets, objective)
         weight = scaled_weight(self.weight)
         beside = None if weight is None else asarray_like(weight, X)

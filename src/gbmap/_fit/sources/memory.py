@@ -18,7 +18,7 @@ from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.collapse import collapse
 from gbmap._rows.mapping import map_rows
-from gbmap._rows.standard import MemoryTable
+from gbmap._rows.standard import MemoryTable, Table
 from gbmap._utils.scikit_learn import check_sample_weight, safe_indexing
 from gbmap._utils.typing import Array
 
@@ -43,7 +43,7 @@ class MemorySource(Source):
         return True
 
     @classmethod
-    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Self:
+    def read(cls, reader: Reader, X: Any, y: Any, sample_weight: Any) -> Source:
         check = not reader.skips_finite_check or sample_weight is not None
         rules = {"ensure_all_finite": check, "ensure_min_samples": 2}
         array, y = _validated(
@@ -101,7 +101,7 @@ class MemorySource(Source):
         weight = None if self.weight is None else self.weight[indices]
         return type(self)(raw, self.y[indices], weight, self.reader, X, self.targets[indices])
 
-    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> MemoryTable:
+    def table(self, initial: InitialModel, objective: Objective, *, collapse_below: int = 0) -> Table:
         X, targets, score, weight = self.X, self.targets, initial.score(self.raw), scaled_weight(self.weight)
         if X.shape[0] <= collapse_below:
             # A small fit depends neither on the order of rows nor on how they share their weight.
