@@ -298,6 +298,11 @@ def test_a_pipeline_reads_frames_with_text(kind):
     np.testing.assert_allclose(detector.indicator(X), np.abs(model.predict(X) - mean), rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(detector.estimator_.predict(X), model.predict(X))
     assert list(detector.feature_names_in_) == ["size", "kind", "age"]
+    np.testing.assert_array_equal(detector.reference_inputs_, model[:-1].transform(X))
+
+
+def test_a_detector_that_is_not_fitted_has_no_reference_rows():
+    assert not hasattr(DriftDetector(), "reference_inputs_")
 
 
 def test_labels_may_be_series():

@@ -38,9 +38,9 @@ def of_detector(detector: Any) -> dict[str, Any] | None:
     """Return what a drift detector rests on, as plain data."""
     if detector is None:
         return None
-    drifter = getattr(detector, "_drifter", None)
+    reference = getattr(detector, "reference_inputs_", None)
     return {
-        "reference_rows": 0 if drifter is None else drifter.inputs.shape[0],
+        "reference_rows": 0 if reference is None else reference.shape[0],
         "calibration_rows": getattr(detector, "calibration_size_", 0),
         "neighbours": detector.n_neighbors,
         "threshold": getattr(detector, "threshold_", None),

@@ -77,8 +77,8 @@ def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
     from gbmap._fitted.words import half_space, standard_rows
 
     fitted = FittedModel.of(model)
-    drifter = getattr(detector, "_drifter", None)
-    rows = None if drifter is None else standard_rows(fitted, drifter.inputs)
+    reference = getattr(detector, "reference_inputs_", None)
+    rows = None if reference is None else standard_rows(fitted, reference)
     names = fitted.output_names
     return {
         "parameters": {k: str(v) for k, v in fitted.model.get_params(deep=False).items()},

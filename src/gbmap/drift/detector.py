@@ -83,6 +83,8 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         fitted to: the calibration rows, or without them the reference rows it was fitted to.
     estimator_ : estimator
         The fitted model.
+    reference_inputs_ : array or CSR matrix of shape (n, q)
+        The reference rows as the GBMAP takes them: in a pipeline, after the steps before it.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
 
@@ -248,6 +250,12 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "threshold_"):
             self._need_calibration()
         return super()._decide(indicator)
+
+    @property
+    def reference_inputs_(self) -> Any:
+        """The reference rows as the GBMAP takes them."""
+        check_is_fitted(self)
+        return self._drifter.inputs
 
     @property
     def _rounding(self) -> float:
