@@ -18,7 +18,7 @@ pd = pytest.importorskip("pandas")
 
 from gbmap.cli import main  # noqa: E402
 
-CHOSEN = ["--beta", "5", "--l2", "0.001"]  # so that a fit has nothing to search for
+CHOSEN = ["--beta", "5", "--l2", "0.001"]
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,14 @@ def test_options_reach_the_model(run, folder):
     assert model.n_held_out_ == 300
 
 
+def test_the_ridge_is_what_the_fit_finds_unless_it_is_given(run, folder):
+    for options in ([], ["--l2", "auto"]):
+        document = json.loads(fit(run, folder, "--drop", "class", "--json", *options).out)
+        fitted = gbmap.load(folder / "made.gbmap").pipeline_[-1]
+        assert fitted.l2_regularization == "auto"
+        assert document["parameters"]["l2_regularization"] == fitted.l2_regularization_ > 0
+
+
 def test_a_column_can_be_taken_for_a_category_and_the_task_be_asked_for(run, folder):
     options = ["--task", "regression", "--category", "age", "--drop", "class", "--json", *CHOSEN]
     document = json.loads(fit(run, folder, *options).out)
@@ -107,8 +115,10 @@ def test_a_simpler_model_that_does_better_is_told(run, folder, tmp_path):
         (["-t", "price", "--beta", 0], 2, "'--beta': 0 is no finite number above 0"),
         (["-t", "price", "--beta", "nan"], 2, "'--beta': nan is no finite number above 0"),
         (["-t", "price", "--beta", "inf"], 2, "'--beta': inf is no finite number above 0"),
-        (["-t", "price", "--l2", "nan"], 2, "'--l2'"),
-        (["-t", "price", "--l2", "inf"], 2, "'--l2': inf is no finite number"),
+        (["-t", "price", "--l2", "nan"], 2, "'--l2': nan is neither auto nor a finite number of at least 0"),
+        (["-t", "price", "--l2", "inf"], 2, "'--l2': inf is neither auto nor"),
+        (["-t", "price", "--l2", "-1"], 2, "'--l2': -1 is neither auto nor"),
+        (["-t", "price", "--l2", "much"], 2, "'--l2': much is neither auto nor"),
         (["-t", "price", "--test-size", "nan"], 2, "'--test-size'"),
         (["-t", "price", "--jobs", 0], 2, "--jobs"),
         (["-t", "price", "--seed", 2**32], 2, "--seed"),

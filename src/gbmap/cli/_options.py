@@ -38,6 +38,19 @@ def _positive(number: float | None) -> float | None:
     return number
 
 
+def _ridge(text: Any) -> float | str:
+    """Return a ridge: a number, or "auto"."""
+    if text == "auto":
+        return "auto"
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise typer.BadParameter(f"{text} is neither auto nor a finite number of at least 0.")
+    return number
+
+
 def _file(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, callback=_existing, show_default=False)
 
@@ -61,7 +74,7 @@ Task = Annotated[
 Components = Annotated[
     int | None,
     typer.Option(
-        "--components", "-m", min=1, metavar="NUMBER", help="Learners: coordinates of the map; else chosen."
+        "--components", "-m", min=1, metavar="NUMBER", help="Learners: coordinates of the map; 40 by default."
     ),
 ]
 Beta = Annotated[
@@ -69,17 +82,16 @@ Beta = Annotated[
     typer.Option(
         metavar="NUMBER",
         callback=_positive,
-        help="Sharpness of the bends, large is close to ReLU; else chosen.",
+        help="Sharpness of the bends, large is close to ReLU; 5 by default.",
     ),
 ]
 L2 = Annotated[
-    float | None,
+    Any,
     typer.Option(
         "--l2",
-        min=0,
         metavar="NUMBER",
-        callback=finite,
-        help="Ridge, large for few rows or many columns; else chosen.",
+        parser=_ridge,
+        help="Ridge, large for few rows or many columns; auto, the default: the fit finds it.",
     ),
 ]
 Loss = Annotated[

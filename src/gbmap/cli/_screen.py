@@ -20,12 +20,7 @@ _IS_WINDOWS = sys.platform == "win32"
 _WIDE = 1000  # columns of a page that is no terminal, so that programs find a row in one line
 
 
-_UNITS = {
-    "choosing": "",
-    "fitting": "learners",
-    "calibrating": "",
-    "writing the page": "",
-}  # of the steps that do not count rows
+_UNITS = {"fitting": "learners", "calibrating": "", "writing the page": ""}  # of steps that count no rows
 
 Progress = Callable[[str, int, int | None], None]
 

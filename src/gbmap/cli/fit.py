@@ -51,8 +51,7 @@ def fit(
     the target is a number or a class, and says so. Missing values are filled in and
     marked. A share of the rows is held out of the fit, for honest scores and to
     calibrate the drift detector, which keeps at most 20,000 rows of the data in the
-    model file. What --components, --beta and --l2 leave open is chosen by
-    cross-validation of the others, if there are from 100 to 50,000 of them.
+    model file.
 
     For example:
       gbmap fit houses.csv --target price --out houses.gbmap
@@ -124,7 +123,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     refined = ", refined together" if document["refined"] else ""
     page.line(
         f"{counted(chosen['n_components'], 'learner')}{refined}, beta {chosen['beta']:g}, "
-        f"ridge {chosen['l2_regularization']:g}."
+        f"ridge {chosen['l2_regularization']:.3g}."
     )
     page.line(
         f"Fitted to {counted(document['rows_fitted'], 'row')} in {document['seconds']:.1f} s; wrote "
@@ -140,5 +139,5 @@ def _advice(scores: dict[str, dict[str, float]]) -> str:
     if best == "constant":
         return "A constant does no worse: the columns may say nothing about the target."
     if best == "linear":
-        return "The linear model does better; another --l2 or fewer --components may help."
+        return "The linear model does better."
     return ""

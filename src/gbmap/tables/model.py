@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +18,6 @@ from gbmap._utils.scikit_learn import Interval, InvalidParameterError, StrOption
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
 from gbmap.tables import _holdout as holdout
 from gbmap.tables._batches import Batch
 from gbmap.tables._features import FeatureReader, as_frame, gather
@@ -32,15 +30,11 @@ from gbmap.tables.reading import Table, batches_of, label_of
 from gbmap.tables.schema import TASKS, Schema
 
 _NEIGHBOURS = 5  # the detector's default, as far as there are rows
-_CHOSEN = ("n_components", "beta", "l2_regularization")
+_LEARNERS = 40
 _LOSSES = {
     "regression": ("squared_error", "huber", "quantile"),
     "classification": ("log_loss", "exponential", "hinge"),
 }
-_FOLDS = 3
-_MANY_CLASSES = 5  # each is a model of its own: beyond so many one split and one beta have to do
-_PLANE = 2  # a map wants two coordinates
-_ROWS_TO_CHOOSE_BY = 100, 50_000  # fewer tell little; more take long, and are safe from overfitting
 
 
 def _gives_probabilities(model: TableModel) -> bool:
@@ -62,12 +56,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         fits all rows; there are no scores then, and the detector is calibrated by cross-fitting.
     reference_rows : int, default=20_000
         The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out.
-    n_components, beta, l2_regularization : int, float and float, default=None
-        As those of the estimators. None is a choice by cross-validation, if there are from 100 to 50,000
-        rows to fit; else it is the estimators' default. For more than five classes beta is 5.0, and one
-        split decides.
-    loss : str, default=None
-        As those of the estimators; None is the default loss of the task.
+    n_components : int, default=None
+        The number of learners; None is 40.
+    beta, l2_regularization, loss : float, float or "auto", and str, default=None
+        As those of the estimators; None is their default, by which a fit finds its ridge itself.
     refine : bool, default=False
         Whether to optimise all learners together in the end, as far as held-out rows like it: better
         predictions for a longer fit.
@@ -148,7 +140,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         reference_rows: int = 20_000,
         n_components: int | None = None,
         beta: float | None = None,
-        l2_regularization: float | None = None,
+        l2_regularization: float | str | None = None,
         loss: Any = None,
         refine: bool = False,
         n_jobs: int | None = None,
@@ -189,7 +181,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             Those to take for categories, whatever they hold.
         progress : callable, default=None
             Called as ``progress(step, done, total)``: "reading" with rows, twice (total is None the
-            first time), "choosing" with 0 and 1, "fitting" with components, "calibrating" with 0 and 1.
+            first time), "fitting" with components, "calibrating" with 0 and 1.
 
         Returns
         -------
@@ -245,9 +237,6 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         self.pipeline_ = Pipeline([("columns", make_columns(self.schema_)), ("gbmap", self._make_gbmap())])
         columns, gbmap = self.pipeline_["columns"], self.pipeline_["gbmap"]
         inputs = columns.fit_transform(X)
-        progress("choosing", 0, 1)
-        gbmap.set_params(**self._choose(gbmap, inputs, y))
-        progress("choosing", 1, 1)
         gbmap.set_callbacks(StageCallback(progress, gbmap.n_components))
         gbmap.fit(inputs, y)
         gbmap.set_callbacks()
@@ -263,34 +252,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
                 f"{self.schema_.target!r} was taken for, got {self.loss!r}; choose one, or give the task."
             )
         kind = GBMAPRegressor if task == "regression" else GBMAPClassifier
-        given = {name: getattr(self, name) for name in (*_CHOSEN, "loss") if getattr(self, name) is not None}
-        return kind(refine=self.refine, n_jobs=self.n_jobs, random_state=self.random_state, **given)
-
-    def _choose(self, gbmap: GBMAPRegressor | GBMAPClassifier, inputs: Any, y: Array) -> dict[str, Any]:
-        """Return the parameters that were left open, chosen by cross-validation if the rows allow that."""
-        is_open = {name: getattr(self, name) is None for name in _CHOSEN}
-        of_class = np.array([len(y)])
-        if self.schema_.task == "classification":
-            of_class = np.unique(y, return_counts=True)[1]
-        few, many = _ROWS_TO_CHOOSE_BY
-        if not any(is_open.values()) or not few <= len(y) < many or of_class.min() < _FOLDS:
-            return {}
-        kind = GBMAPRegressorCV if isinstance(gbmap, GBMAPRegressor) else GBMAPClassifierCV
-        search = kind(gbmap.n_components, estimator=gbmap, cv=_FOLDS, random_state=self.random_state)
-        has_many_classes = len(of_class) > _MANY_CLASSES
-        if has_many_classes:
-            search.set_params(cv=StratifiedShuffleSplit(1, test_size=0.25, random_state=self.random_state))
-        if has_many_classes or not is_open["beta"]:
-            search.set_params(betas=[gbmap.beta])
-        if not is_open["l2_regularization"]:
-            search.set_params(l2_regularizations=[gbmap.l2_regularization])
-        search.fit(inputs, y)
-        chosen = {name: getattr(search, f"{name}_") for name in _CHOSEN if is_open[name]}
-        if "n_components" in chosen:
-            chosen["n_components"] = max(chosen["n_components"], _PLANE)
-        n_iterations = search.best_estimator_.refine
-        is_same = chosen.get("n_components", gbmap.n_components) == search.n_components_
-        return chosen | {"refine": n_iterations if is_same else bool(n_iterations)}
+        asked = {name: getattr(self, name) for name in ("n_components", "beta", "l2_regularization", "loss")}
+        given = {name: value for name, value in asked.items() if value is not None}
+        settings = {"n_components": _LEARNERS, "refine": self.refine, **given}
+        return kind(n_jobs=self.n_jobs, random_state=self.random_state, **settings)
 
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
         X, y = _sample(X, y, self.reference_rows, self.random_state)
