@@ -188,10 +188,13 @@ class Ensemble(Result):
 
     def slopes(self, X: Any) -> Array:
         """Return b_j g'(w_j . x + c_j), of shape (n, M)."""
-        z = self.project(X)
+        return self.slopes_projected(self.project(X))
+
+    def slopes_projected(self, z: Array) -> Array:
+        """Return the same of rows by their projections."""
         if self.activation == "identity":
-            return np.broadcast_to(self.signs, z.shape)
-        return sigmoid(self.beta * z) * self.signs
+            return namespace(z).ones_like(z) * asarray_like(self.signs, z)
+        return sigmoid(asarray_like(self.beta, z) * z) * asarray_like(self.signs, z)
 
     def curvatures(self, X: Any) -> Array:
         """Return b_j g''(w_j . x + c_j), of shape (n, M)."""

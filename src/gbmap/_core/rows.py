@@ -230,8 +230,22 @@ class Sample(Rows):
         """Return the Gauss-Newton matrix of m learners together, or None if it would be too large."""
 
     @abstractmethod
+    def some(self, n_rows: int, n_numbers: int) -> SomeRows:
+        """Return about so many rows, or fewer if X would hold more than so many numbers."""
+
+    @abstractmethod
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows."""
+
+
+class SomeRows(NamedTuple):
+    """Some rows in memory: X, dense or sparse, and its units; y and F, (K, n), and weights."""
+
+    X: Any
+    units: Units
+    y: Array
+    F: Array
+    weight: Array
 
 
 class RowActivations(NamedTuple):

@@ -12,6 +12,7 @@ from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.objective import Objective
+from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows
 from gbmap._fit.initial import InitialModel
@@ -23,6 +24,9 @@ from gbmap._rows.moments import Moments
 from gbmap._rows.standard import in_standard_units
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array
+
+# The spread of learners is found on so many rows, or so many a column; of so many numbers in X at most.
+_ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class FitProblem:
     activation : str
     ridge_unit : float
         What an ``l2_regularization`` of one is as the ridge of the objective.
+    n_effective : float
+        How many rows the data count as, given their weights.
+    first_scores : list of arrays
+        The scores that the first sample began with, for each output.
     """
 
     engine: BoostingProblem
@@ -47,6 +55,8 @@ class FitProblem:
     target_deviation: Array
     activation: str
     ridge_unit: float
+    n_effective: float
+    first_scores: list[Any]
 
     @classmethod
     def of(
@@ -70,9 +80,9 @@ class FitProblem:
         )
         rows, units = found.rows, found.rows.units
         check_spread(found.target_deviation, settings.beta)
-        evidence, fixed = None, settings.fixed_l2_regularization
+        evidence, fixed, n_effective = None, settings.fixed_l2_regularization, source.n_effective
         if fixed is None:
-            evidence = EvidenceSettings(source.n_effective, found.target_deviation / units.target_scale)
+            evidence = EvidenceSettings(n_effective, found.target_deviation / units.target_scale)
         source.release()
         validation_rows = None
         if validation is not None:
@@ -85,7 +95,11 @@ class FitProblem:
         solver = Solver(settings.n_init, settings.max_iter, settings.tol, settings.monotone, sample_rows)
         samples = draw_samples(rows, solver, settings.seed)
         engine = BoostingProblem(rows, validation_rows, samples, objective, solver, evidence)
-        return cls(engine, found.moments, found.target_deviation, settings.activation, ridge_unit)
+        first_scores = [samples[0].remember(k) for k in range(rows.n_outputs)]
+        return cls(
+            engine, found.moments, found.target_deviation, settings.activation, ridge_unit, n_effective,
+            first_scores,
+        )  # fmt: skip
 
     @property
     def rows(self) -> Rows:
@@ -143,6 +157,22 @@ class FitProblem:
             n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
             converged=all(solution.converged for solution in stage.solutions),
             l2_regularizations=tuple((stage.ridges / self.ridge_unit).tolist()),
+        )
+
+    def posterior(self, ensemble: Ensemble, last: StageRecord) -> Posterior:
+        """Return the spread of learners of this fit, given the record of the last ones."""
+        sample = self.engine.samples[0]
+        now = [sample.remember(k) for k in range(sample.n_outputs)]
+        for k, score in enumerate(self.first_scores):
+            sample.restore(k, score)
+        rows = sample.some(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), _NUMBERS)
+        for k, score in enumerate(now):
+            sample.restore(k, score)
+        ridges = np.full(sample.n_outputs, self.engine.objective.ridge)
+        if last.l2_regularizations:  # model files from before they were told have none
+            ridges = self.ridge_unit * np.array(last.l2_regularizations)
+        return find_posterior(
+            rows, self.engine.objective, ensemble, self.rows.units, ridges, self.n_effective
         )
 
     def remember(self) -> Any:

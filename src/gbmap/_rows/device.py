@@ -16,7 +16,7 @@ from gbmap._core.arrays import asarray_like, library_of, namespace, product, to_
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
-from gbmap._core.rows import RowActivations, Sample, every
+from gbmap._core.rows import RowActivations, Sample, SomeRows, every
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
 from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows
@@ -238,6 +238,10 @@ class DeviceRows(Sample):
 
     def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
         """Return None: iterations are quick here, the matrix is not."""
+
+    def some(self, n_rows: int, n_numbers: int) -> SomeRows:
+        n_rows = max(1, min(n_rows, n_numbers // self.n_columns))
+        return self._draw(n_rows, np.random.default_rng(0)).rows.in_memory().some(n_rows, n_numbers)
 
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         few = self._draw(n_rows, np.random.default_rng(0)).rows.in_memory()

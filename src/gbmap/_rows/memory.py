@@ -12,7 +12,7 @@ from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
-from gbmap._core.rows import RowActivations, Sample, every
+from gbmap._core.rows import RowActivations, Sample, SomeRows, every
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
@@ -318,6 +318,13 @@ class MemoryRows(Sample):
         ridge = objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
         matrix[1:, 1:] += np.kron(np.eye(len(signs)), ridge)
         return matrix
+
+    def some(self, n_rows: int, n_numbers: int) -> SomeRows:
+        most = n_numbers * self.n_rows // max(self.blocks.X.size, 1)
+        some = every(self.n_rows, max(1, min(n_rows, most)))
+        y, F = (each[:, some].astype(np.float64) for each in (self.y, self.F))
+        weight = np.ones(y.shape[1]) if self.weight is None else self.weight[some].astype(np.float64)
+        return SomeRows(self.blocks.X[some], self.units, y, F, weight)
 
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows, in float64."""

@@ -312,7 +312,7 @@ class BaseGBMAP(
                 self._refine(boosted, file, None if n_stages else file.refined)
         finally:
             if hasattr(self, "ensemble_"):
-                self._summarise_in_spite_of_interrupts(problem.rows)
+                self._summarise_in_spite_of_interrupts(problem)
 
     def _store(self, ensemble: Ensemble, history: list[StageRecord]) -> None:
         """Set both at once: an interrupt between the two would leave what no fit gives."""
@@ -339,16 +339,18 @@ class BaseGBMAP(
             task = context.subcontext(task_name="stage")
             task.call_on_fit_task_begin(estimator=self, **rows)
             yield next(stages)
-            so_far = partial(self._fitted_so_far, fit.problem.rows)
+            so_far = partial(self._fitted_so_far, fit.problem)
             stop = task.call_on_fit_task_end(estimator=self, **rows, reconstruction_attributes=so_far)
             if stop or (self.early_stopping and self._is_past_best()):
                 break
         context.call_on_fit_task_end(estimator=self, **rows, reconstruction_attributes={})
 
-    def _fitted_so_far(self, rows: Any) -> dict[str, Any]:
+    def _fitted_so_far(self, problem: FitProblem) -> dict[str, Any]:
         """Return what a copy needs to predict as if the fit had stopped here."""
-        self._summarise(rows)
-        return {name: value for name, value in vars(self).items() if name.endswith("_")}
+        self._summarise(problem)
+        return {
+            name: value for name, value in vars(self).items() if name.endswith("_") or name == "_posterior"
+        }
 
     def _is_past_best(self) -> bool:
         curve = [record.validation_loss for record in self.history_]
@@ -358,20 +360,21 @@ class BaseGBMAP(
         best = max(1, int(np.argmin([record.validation_loss for record in self.history_])))
         self._store(self.ensemble_[: best * self.ensemble_.n_outputs], self.history_[: best + 1])
 
-    def _summarise_in_spite_of_interrupts(self, rows: Any) -> None:
+    def _summarise_in_spite_of_interrupts(self, problem: FitProblem) -> None:
         """Summarise; an interrupt meanwhile waits until that is done."""
         interrupt = None
         while True:
             try:
-                self._summarise(rows)
+                self._summarise(problem)
                 break
             except KeyboardInterrupt as error:
                 interrupt = error
         if interrupt is not None:
             raise interrupt
 
-    def _summarise(self, rows: Any) -> None:
+    def _summarise(self, problem: FitProblem) -> None:
         """Set the fitted attributes that follow from the ensemble and the history, all at once."""
+        rows = problem.rows
         unseen = np.array([record.validation_loss for record in self.history_])
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
         added = rows.mean_absolute_attribution(self.ensemble_, self.mean_, n_rows)
@@ -380,6 +383,7 @@ class BaseGBMAP(
             n_iter_=max(record.n_iter for record in self.history_),
             loss_curve_=np.array([record.loss for record in self.history_]),
             validation_loss_curve_=None if np.isnan(unseen).any() else unseen,
+            _posterior=problem.posterior(self.ensemble_, self.history_[-1]),
             feature_importances_=(added / self._target_deviation).mean(axis=1),
         )
 
@@ -431,7 +435,10 @@ class BaseGBMAP(
         check_is_fitted(self)
         initial = self._initial(self.init_, self.ensemble_.n_outputs)
         targets = self._target_reader(fitted=True)
-        return Predictor(self, self.ensemble_, initial, targets, self._make_loss(), self._target_deviation)
+        posterior = getattr(self, "_posterior", None)
+        return Predictor(
+            self, self.ensemble_, initial, targets, self._make_loss(), self._target_deviation, posterior
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")

@@ -60,7 +60,7 @@ class _OnChunks:
 
         result = self.array(X)
         if result.ndim == 1:
-            return pd.Series(result, index=X.index, name=self.method)
+            return pd.Series(result, index=X.index, name=self.method.strip("_"))
         return pd.DataFrame(result, index=X.index, columns=self._columns(result.shape[1]))
 
     def _columns(self, n_columns: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from gbmap._core.arrays import asarray_like, in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
+from gbmap._core.posterior import Posterior
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources import kind_of
 from gbmap._fit.sources.memory import frame_or
@@ -40,6 +42,8 @@ class Predictor:
     loss : Loss
     target_deviation : array of shape (K,)
         The spread of y - f_0 in the fit.
+    posterior : Posterior or None
+        The spread of the learners; None if the model was fitted before it was kept.
     """
 
     estimator: Any
@@ -48,6 +52,7 @@ class Predictor:
     targets: TargetReader
     loss: Loss
     target_deviation: Array
+    posterior: Posterior | None
 
     def read(self, X: Any) -> Any:
         """Return rows without targets, validated."""
@@ -69,6 +74,16 @@ class Predictor:
         X = self.read(raw)
         h = self._map(self.ensemble.score, X, self.ensemble.n_outputs, np.float64)
         return _plus(h, self.initial.score(frame_or(X, raw)))
+
+    def deviations(self, X: Any, *, of_new: bool) -> Array:
+        """Return the standard deviation of f, of shape (n, K), or that of a new y around it."""
+        if self.posterior is None:
+            raise ValueError(
+                "this model comes from a version of gbmap that did not keep the spread of its learners; "
+                "fit it anew to have it."
+            )
+        spread = partial(self.posterior.deviation, self.ensemble, of_new=of_new)
+        return self._map(spread, self.read(X), self.ensemble.n_outputs, np.float64)
 
     def staged_scores(self, raw: Any) -> Iterator[Array]:
         """Yield f after 1, 2, ... stages; the last is that of `scores` to the bit, being summed alike."""

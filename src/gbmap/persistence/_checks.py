@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gbmap import losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.posterior import Posterior
 from gbmap._files.checks import (
     check_ensemble,
     need,
@@ -97,9 +98,26 @@ def _check_gbmap(model: BaseGBMAP) -> None:
     need_numbers(model.loss_curve_, (ensemble.n_stages + 1,), "a loss curve that does not fit the stages")
     need_numbers(vars(model)["_target_deviation"], (ensemble.n_outputs,), "a spread that does not fit")
     need(all(isinstance(each, StageRecord) for each in model.history_), "a history that is none")
+    need_members(model, _posterior=Posterior | None)
+    if vars(model)["_posterior"] is not None:
+        _check_posterior(vars(model)["_posterior"], ensemble)
     need(model.init_ is None or hasattr(model.init_, "predict"), "an initial model that does not predict")
     names = getattr(model, "feature_names_in_", None)
     need(names is None or _is_array(names, (n_features,)), "names that do not fit the features")
+
+
+def _check_posterior(posterior: Posterior, ensemble: Ensemble) -> None:
+    (n_learners, n_features), n_outputs = ensemble.weights.shape, ensemble.n_outputs
+    directions, what = posterior.directions, "a spread that does not fit the learners"
+    need(isinstance(directions, np.ndarray) and directions.ndim == 3, what)
+    shape = (n_learners, directions.shape[1], n_features + 1)
+    need(directions.dtype == np.float32 and directions.shape == shape, what)
+    need_numbers(posterior.variances, shape[:2], what)
+    need_numbers(posterior.rest, (n_learners,), what)
+    for vector in (posterior.center, posterior.inverse_scale):
+        need_numbers(vector, (n_features,), what)
+    for vector in (posterior.noise, posterior.target_scale):
+        need_numbers(vector, (n_outputs,), what)
 
 
 def _is_array(value: Any, shape: tuple[int, ...]) -> bool:

@@ -29,6 +29,7 @@ from sklearn.preprocessing import (
 import gbmap
 from gbmap import losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.posterior import Posterior
 from gbmap._files.checks import shown
 from gbmap._files.codec import Registry, UnknownSettingError, by_skops, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
@@ -52,6 +53,7 @@ _OWN = {
     "GBMAPRegressorCV": GBMAPRegressorCV,
     "GBMAPClassifierCV": GBMAPClassifierCV,
     "Ensemble": Ensemble,
+    "Posterior": Posterior,
     "StageRecord": StageRecord,
     "losses.Exponential": losses.Exponential,
     "losses.Hinge": losses.Hinge,
@@ -101,8 +103,8 @@ _ADDED: dict[str, dict[str, Any]] = {
     "StageRecord": {"l2_regularizations": ()},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
-    "GBMAPRegressor": {"refine_starts": 1},
-    "GBMAPClassifier": {"refine_starts": 1},
+    "GBMAPRegressor": {"refine_starts": 1, "_posterior": None},
+    "GBMAPClassifier": {"refine_starts": 1, "_posterior": None},
 }
 
 

@@ -1,0 +1,295 @@
+"""How far the prediction would move with other weights of its learners that suit the data as well.
+
+The weights (w_j, c_j) of learner j are about normal around those found (Laplace), with the curvature of what
+was minimised: with H_j the Gauss-Newton matrix of the mean loss in them, and T and the ridge of `evidence`,
+
+    S_j  =  (T / n) (H_j + 2 ridge)^-1,        var f(x)  =  share  sum_j J_j(x) S_j J_j(x)^T,
+    J_j(x)  =  b_j g'(z_j) (x, 1),             share  =  gamma / sum_j gamma_j,
+
+with x in the units of the ridge. Learners are taken as independent. What several of them know would count for
+each, and the share makes up for it: gamma_j = trace(H_j (H_j + 2 ridge)^-1) counts the numbers of one learner
+that the data determines, gamma those of all together. So the mean of var f over the rows is that of learners
+taken together. The squared residuals of new rows are larger by n / (n - gamma) than those of the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.linalg.lapack import dtrtri
+
+from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide
+from gbmap._core.ensemble import Ensemble
+from gbmap._core.losses import Loss
+from gbmap._core.objective import Objective
+from gbmap._core.rows import SomeRows, every
+from gbmap._core.units import Units
+from gbmap._utils.typing import Array
+
+# All learners are counted together on so many rows.
+_JOINT_ROWS = 300
+# So many numbers are kept for the directions of all learners, but at least so many directions of each.
+_NUMBERS, _LEAST_DIRECTIONS = 1 << 18, 4
+# The leading directions of a wide matrix are found among so many more, by so many products.
+_EXTRA_DIRECTIONS, _PRODUCTS, _PROBES = 8, 3, 4
+# A ridge below this part of the largest curvature counts as this: without any, some weights would be free.
+_LEAST_RIDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The spread of an ensemble of M learners and K outputs, in standard units.
+
+    Attributes
+    ----------
+    directions : float32 array of shape (M, k, p + 1)
+        For each learner orthonormal vectors in the space of (w, c).
+    variances : array of shape (M, k)
+        The variance of the weights along them.
+    rest : array of shape (M,)
+        The variance of the weights along all other directions; zero if there are none.
+    noise : array of shape (K,)
+        The spread of y around f on new rows.
+    center, inverse_scale : arrays of shape (p,)
+        What brings X to the units of the ridge.
+    target_scale : array of shape (K,)
+        What a spread of one is in the units of y.
+    """
+
+    directions: Array
+    variances: Array
+    rest: Array
+    noise: Array
+    center: Array
+    inverse_scale: Array
+    target_scale: Array
+
+    def deviation(self, ensemble: Ensemble, X: Any, *, of_new: bool = False) -> Array:
+        """Return the standard deviation of f in the units of y, (n, K), or of a new y around f."""
+        xp, slopes = namespace(X), ensemble.slopes(X)
+        along, squares = self._in_ridge_units(X)
+        each = []
+        for j in range(len(ensemble)):
+            t = along(self.directions[j].T.astype(np.float64)) ** 2
+            outside = xp.maximum(squares - xp.sum(t, axis=1), 0.0)
+            inside = product_by_rows(t, asarray_like(self.variances[j][:, None], t))[:, 0]
+            each.append(slopes[:, j] ** 2 * (inside + float(self.rest[j]) * outside))
+        variance = ensemble.sum_outputs(xp.stack(each, axis=1))
+        if of_new:
+            variance = variance + asarray_like(self.noise**2, variance)
+        return xp.sqrt(variance) * asarray_like(self.target_scale, variance)
+
+    def _in_ridge_units(self, X: Any) -> tuple[Callable[[Array], Any], Any]:
+        """Return V -> (x, 1) V and |(x, 1)|^2 of rows, in the units of the ridge; sparse rows stay sparse."""
+        if scipy.sparse.issparse(X):
+            few = _RidgeRows.of(X.astype(np.float64), self.center, self.inverse_scale)
+            return few.times, few.squares()
+        xp, center = namespace(X), asarray_like(self.center, X, wide(X))
+        U = (in_wide(X) - center) * asarray_like(self.inverse_scale, X, wide(X))
+        return (
+            lambda V: product_by_rows(U, asarray_like(V[:-1], U)) + asarray_like(V[-1], U),
+            xp.sum(U * U, axis=1) + 1.0,
+        )
+
+
+@dataclass(frozen=True)
+class _RidgeRows:
+    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is."""
+
+    A: Any
+    shift: Array
+
+    @classmethod
+    def of(cls, X: Any, center: Array, inverse_scale: Array) -> _RidgeRows:
+        if scipy.sparse.issparse(X):
+            return cls(scipy.sparse.csr_array(X.multiply(inverse_scale)), center * inverse_scale)
+        return cls((X - center) * inverse_scale, np.zeros_like(center))
+
+    def times(self, V: Array) -> Array:
+        return self.A @ V[:-1] + (V[-1] - self.shift @ V[:-1])
+
+    def product(self, share: Array, V: Array) -> Array:
+        """Return the sum of share (x, 1)^T (x, 1) over rows, times V."""
+        along = self.times(V) * share[:, None]
+        total = along.sum(axis=0)
+        return np.vstack([self.A.T @ along - np.outer(self.shift, total), total])
+
+    def squares(self) -> Array:
+        return (
+            np.asarray((self.A * self.A).sum(axis=1))
+            - 2 * (self.A @ self.shift)
+            + self.shift @ self.shift
+            + 1
+        )
+
+    def gram(self, some: slice) -> Array:
+        """Return the products of all pairs of some rows."""
+        A = self.A[some]
+        moved, pairs = A @ self.shift, A @ A.T
+        pairs = pairs.toarray() if scipy.sparse.issparse(pairs) else pairs
+        pairs -= moved[:, None] + (moved - self.shift @ self.shift - 1)
+        return pairs
+
+
+def find_posterior(
+    rows: SomeRows, objective: Objective, ensemble: Ensemble, units: Units, ridges: Array, n_rows: float
+) -> Posterior:
+    """Return the spread of an ensemble.
+
+    Parameters
+    ----------
+    rows : SomeRows
+        Of those that were fitted, with the scores that the fit began with.
+    objective : Objective
+    ensemble : Ensemble
+    units : Units
+        Of the fit.
+    ridges : array of shape (K,)
+        The ridge of the last learner of each output.
+    n_rows : float
+        How many rows the data count as.
+    """
+    n_learners, size = len(ensemble), ensemble.weights.shape[1] + 1
+    rank = min(max(_NUMBERS // (n_learners * size), _LEAST_DIRECTIONS), size)
+    center, inverse_scale = units.mean, units.inverse_scale
+    if objective.ridge_units is not None:
+        center, inverse_scale = np.zeros_like(center), (inverse_scale != 0).astype(float)
+    directions = np.empty((n_learners, rank, size), np.float32)
+    variances, rest, noise = np.empty((n_learners, rank)), np.empty(n_learners), np.empty(len(ridges))
+    X = _in_units_of(rows, units, center, inverse_scale)
+    for output, ridge in enumerate(ridges):
+        own = ensemble.outputs == output
+        fitted = _Fitted.of(X, rows, output, objective, ensemble[own], units, (center, inverse_scale))
+        found = fitted.spread(2 * ridge, rank, n_rows)
+        directions[own], variances[own], rest[own], noise[output] = found
+    return Posterior(directions, variances, rest, noise, center, inverse_scale, units.target_scale)
+
+
+def _in_units_of(rows: SomeRows, units: Units, center: Array, inverse_scale: Array) -> _RidgeRows:
+    """Return rows, which have units of their own, in the units of the ridge."""
+    is_active = units.inverse_scale != 0
+    ratio = np.divide(inverse_scale, units.inverse_scale, out=np.zeros_like(center), where=is_active)
+    scale = rows.units.inverse_scale * ratio
+    moved = np.divide(
+        (units.mean - center) * inverse_scale, scale, out=np.zeros_like(center), where=is_active
+    )
+    return _RidgeRows.of(rows.X.astype(np.float64), rows.units.mean - moved, scale)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The learners of one output at some rows.
+
+    Attributes
+    ----------
+    X : _RidgeRows
+    slopes : array of shape (n, m)
+        b_j g'(z_j).
+    curvature : array of shape (n,)
+        That of the mean loss in f, row by row.
+    loss : Loss
+    mean_loss, mean_square : float
+        Of the residuals y - f.
+    """
+
+    X: _RidgeRows
+    slopes: Array
+    curvature: Array
+    loss: Loss
+    mean_loss: float
+    mean_square: float
+
+    @classmethod
+    def of(
+        cls,
+        X: _RidgeRows,
+        rows: SomeRows,
+        output: int,
+        objective: Objective,
+        learners: Ensemble,
+        units: Units,
+        ridge_units: tuple[Array, Array],
+    ) -> _Fitted:
+        scale, (center, inverse_scale) = units.target_scale[output], ridge_units
+        v = learners.weights
+        w = np.divide(v, inverse_scale, out=np.zeros_like(v), where=inverse_scale != 0)
+        z = X.times(np.vstack([w.T, learners.offsets + v @ center]))
+        added = (learners.embed_projected(z).sum(axis=1) - units.target_mean[output]) / scale
+        y, f = rows.y[output], rows.F[output] + added
+        share, loss = rows.weight / rows.weight.sum(), objective.loss
+        return cls(
+            X,
+            learners.slopes_projected(z),
+            share * loss.curvature(y, f),
+            loss,
+            float(share @ loss.value(y, f)),
+            float(share @ (y - f) ** 2),
+        )
+
+    def spread(self, ridge: float, rank: int, n_rows: float) -> tuple[Array, Array, Array, float]:
+        """Return directions, variances, the rest and the noise, given twice the ridge."""
+        found = [
+            _leading(partial(self.X.product, self.curvature * slope**2), self.X.A.shape[1] + 1, rank)
+            for slope in self.slopes.T
+        ]
+        values, vectors, rests = (np.array(each) for each in zip(*found))
+        ridge = max(ridge, _LEAST_RIDGE * float(values.max(initial=0.0)), np.finfo(float).tiny)
+        n_others = vectors.shape[2] - rank
+        each = (values / (values + ridge)).sum() + n_others * (rests / (rests + ridge)).sum()
+        share = 1.0 if len(found) == 1 or each == 0 else min(self._n_determined(ridge) / each, 1.0)
+        larger = n_rows / max(n_rows - share * each - 1, 1.0)  # one for the levels
+        unit = self.loss.noise(self.mean_loss) * (larger if self.loss.degree else 1.0)
+        scale = share * unit / n_rows
+        rest = scale / (rests + ridge) if n_others else np.zeros(len(found))
+        return vectors, scale / (values + ridge), rest, float(np.sqrt(larger * self.mean_square))
+
+    def _n_determined(self, ridge: float) -> float:
+        """Return how many numbers of all learners together the data determines, by the kernel of rows.
+
+        With J the rows of derivatives in all weights, trace(J^T J (J^T J + ridge)^-1) is n less
+        ridge trace((J J^T + ridge)^-1), and J J^T takes no more than products of rows and of slopes.
+        """
+        some = every(len(self.slopes), _JOINT_ROWS)
+        step = len(self.curvature) / len(self.curvature[some])
+        along = np.sqrt(step * self.curvature[some])[:, None] * self.slopes[some]
+        kernel, slopes = self.X.gram(some), along @ along.T
+        # Sparse rows far from zero lose digits, and what is left of them need not be a kernel.
+        lost = np.finfo(float).eps * len(kernel) * float(self.X.shift @ self.X.shift * slopes.max())
+        ridge = max(ridge, lost)
+        kernel *= slopes
+        kernel[np.diag_indices_from(kernel)] += ridge
+        inverse, _ = dtrtri(np.linalg.cholesky(kernel).T)
+        return float(len(kernel) - ridge * np.vdot(inverse, inverse))
+
+
+def _leading(product: Callable[[Array], Array], size: int, rank: int) -> tuple[Array, Array, float]:
+    """Return the largest eigenvalues of V -> H V, (k,), their vectors, (k, size), and the mean of the others.
+
+    Those of a wide matrix are found by subspace iteration, and the sum of the others by random probes.
+    """
+    if size <= rank + _EXTRA_DIRECTIONS:
+        H = product(np.eye(size))
+        values, vectors = np.linalg.eigh((H + H.T) / 2)
+    else:
+        rng = np.random.default_rng(0)
+        Q = rng.normal(size=(size, rank + _EXTRA_DIRECTIONS))
+        for _ in range(_PRODUCTS - 1):
+            Q = np.linalg.qr(product(Q))[0]
+        H = Q.T @ product(Q)
+        values, vectors = np.linalg.eigh((H + H.T) / 2)
+        vectors = Q @ vectors
+    largest = vectors[:, ::-1][:, :rank]
+    if rank == size:
+        others = 0.0
+    elif size <= rank + _EXTRA_DIRECTIONS:
+        others = float(values[: size - rank].clip(min=0.0).mean())
+    else:
+        probes = rng.choice([-1.0, 1.0], size=(size, _PROBES))
+        probes -= largest @ (largest.T @ probes)
+        others = max(float((probes * product(probes)).sum()) / _PROBES / (size - rank), 0.0)
+    return values[::-1][:rank].clip(min=0.0), largest.T, others
