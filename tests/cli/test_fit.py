@@ -92,14 +92,28 @@ def test_the_same_table_gives_the_same_file_also_from_standard_input(run, start,
     assert (folder / "one.gbmap").read_bytes() == (folder / "two.gbmap").read_bytes()
 
 
-def test_a_simpler_model_that_does_better_is_told(run, folder, tmp_path):
+def test_a_simpler_model_that_does_as_well_is_told(run, folder, tmp_path):
     given = ["-o", tmp_path / "m.gbmap", "--l2", 0, "--beta", 5, "--components", 30]
-    assert "A constant does no worse" in run("fit", folder / "houses.csv", "-t", "noise", *given).out
+    assert (
+        "A constant does better on these rows: its R2 is"
+        in run("fit", folder / "houses.csv", "-t", "noise", *given).out
+    )
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 10))
     rows = pd.DataFrame(X).add_prefix("x").assign(y=X.sum(axis=1) + rng.normal(size=80))
     rows.to_csv(tmp_path / "linear.csv", index=False)
-    assert "The linear model does better" in run("fit", tmp_path / "linear.csv", "-t", "y", *given).out
+    printed = run("fit", tmp_path / "linear.csv", "-t", "y", *given).out
+    (told,) = (line for line in printed.splitlines() if " does " in line and "GBMAP" in line)
+    assert told.startswith("A linear model does better on these rows: its R2 is 0.")
+    assert told.endswith(" higher than that of the GBMAP.")
+    assert told in run("inspect", tmp_path / "m.gbmap").out
+    assert json.loads(run("inspect", tmp_path / "m.gbmap", "--json").out)["simpler_as_good"] == told
+
+
+def test_nothing_is_told_of_simpler_models_that_are_worse(run, folder):
+    document = json.loads(run("inspect", folder / "price.gbmap", "--json").out)
+    assert document["simpler_as_good"] is None
+    assert document["scores"]["gbmap"]["r2"] > document["scores"]["linear"]["r2"] + 0.01
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -72,7 +72,7 @@ def assert_scores_add_up(contents):
 def test_the_scores_are_those_of_scikit_learn(report, model, diabetes):
     X, y, X_test, y_test = diabetes
     scores = {each["name"]: each["scores"] for each in report["performance"]["contenders"]}
-    linear = make_pipeline(StandardScaler(), Ridge()).fit(X, y)
+    linear = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 5, 15))).fit(X, y)
     for name, predicted in {
         "GBMAP": model.predict(X_test),
         "ridge regression": linear.predict(X_test),
@@ -197,7 +197,29 @@ def test_a_model_that_follows_noise_is_told_of():
     scores = [r2_score(y[80:], predicted) for predicted in fitted.staged_predict(X[80:])]
     assert best == np.argmax(scores) + 1 < 12
     assert f"n_components={best}" in page
-    assert "ridge regression does better" in page
+    assert "A linear model does better on these rows: its R2 is 0." in page
+    assert made.to_dict()["performance"]["simpler_as_good"] in page
+
+
+def test_a_simpler_model_is_not_told_of_where_it_is_worse():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.abs(X[:, 0])
+    fitted = GBMAPRegressor(5, random_state=0).fit(X[:100], y[:100])
+    made = make_report(fitted, X[:100], y[:100], X_test=X[100:], y_test=y[100:])
+    assert made.to_dict()["performance"]["simpler_as_good"] is None
+    assert "on these rows: its" not in made.to_html()
+
+
+def test_the_ridge_of_a_fit_is_told():
+    X, y = load_iris(return_X_y=True)
+    rows = {"X_test": X[::5], "y_test": y[::5], "max_rows": 20}
+    found = GBMAPClassifier(2, random_state=0).fit(X, y)
+    given = GBMAPClassifier(2, l2_regularization=0.25, random_state=0).fit(X, y)
+    made = make_report(found, X, y, **rows)
+    assert made.to_dict()["fitted"]["ridges"] == found.l2_regularization_.tolist()
+    low, high = (number(each) for each in (found.l2_regularization_.min(), found.l2_regularization_.max()))
+    assert f"<dt>Ridge</dt><dd>{low} to {high}, found by the fit</dd>" in made.to_html()
+    assert "<dt>Ridge</dt><dd>0.25</dd>" in make_report(given, X, y, **rows).to_html()
 
 
 def classes(n):

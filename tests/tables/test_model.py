@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_friedman1
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
@@ -76,7 +76,7 @@ def test_the_scores_are_those_of_the_held_out_rows(regression, classification):
     inputs, test = (regression.pipeline_[:-1].transform(rows) for rows in (X, X_test))
     assert regression.scores_["gbmap"]["r2"] == r2_score(y_test, regression.pipeline_.predict(X_test))
     scale = StandardScaler().fit(inputs)
-    linear = Ridge().fit(scale.transform(inputs), y).predict(scale.transform(test))
+    linear = RidgeCV(np.logspace(-2, 5, 15)).fit(scale.transform(inputs), y).predict(scale.transform(test))
     assert regression.scores_["linear"]["r2"] == pytest.approx(r2_score(y_test, linear), abs=1e-9)
     assert regression.scores_["constant"]["rmse"] == pytest.approx(np.sqrt(np.mean((y_test - y.mean()) ** 2)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gbmap._utils.text import number
+from gbmap._utils.text import counted, number
 from gbmap.cli._screen import Page
 
 _SHOWN_COLUMNS = 30
@@ -61,6 +61,25 @@ def show_columns(page: Page, columns: list[dict[str, Any]]) -> None:
         return
     rows = [[each["name"], each["kind"], number(each["missing"]), each["reason"]] for each in columns]
     page.table(["column", "kind", "missing", "why"], rows, numbers=(2,), most=_SHOWN_COLUMNS)
+
+
+def of_scores(model: Any) -> dict[str, Any]:
+    """Return how good a model of tables is on rows held out of its fit, and whether a simpler one is too."""
+    from gbmap._utils.references import simpler_as_good
+
+    scores = model.scores_
+    models = None if scores is None else [scores[name] for name in ("gbmap", "linear", "constant")]
+    simpler = None if models is None else simpler_as_good(models, model.pipeline_[-1].loss)
+    return {"rows_held_out": model.n_held_out_, "scores": scores, "simpler_as_good": simpler}
+
+
+def show_held_out(page: Page, document: dict[str, Any]) -> None:
+    """Write the scores on rows held out of the fit, if there are any, and what a simpler model does there."""
+    if document.get("scores"):
+        page.heading(f"Scores on {counted(document['rows_held_out'], 'row')} held out of the fit")
+        show_scores(page, document["scores"])
+    if document.get("simpler_as_good"):
+        page.line(document["simpler_as_good"])
 
 
 def show_scores(page: Page, scores: dict[str, dict[str, float]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from gbmap.cli import _options as options
 from gbmap.cli._models import open_data
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
+from gbmap.cli._summary import of_detector, of_schema, of_scores, show_columns, show_held_out, show_task
 
 
 def fit(
@@ -100,8 +99,7 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
         },
         "refined": bool(gbmap.n_refinements_.any()),
         "rows_fitted": model.n_fitted_,
-        "rows_held_out": model.n_held_out_,
-        "scores": model.scores_,
+        **of_scores(model),
         "detector": of_detector(model.detector_),
     }
 
@@ -113,11 +111,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     if without:
         left_out = "has no target and was" if without == 1 else "have no target and were"
         page.line(f"{number(without)} of {counted(document['rows'], 'row')} {left_out} left out.")
-    if document["scores"]:
-        page.heading(f"Scores on {counted(document['rows_held_out'], 'row')} held out of the fit")
-        show_scores(page, document["scores"])
-        if advice := _advice(document["scores"]):
-            page.line(advice)
+    show_held_out(page, document)
     page.line()
     chosen = document["parameters"]
     refined = ", refined together" if document["refined"] else ""
@@ -129,15 +123,3 @@ def _show(page: Page, document: dict[str, Any]) -> None:
         f"Fitted to {counted(document['rows_fitted'], 'row')} in {document['seconds']:.1f} s; wrote "
         f"{document['model']}, {number(document['bytes'])} bytes."
     )
-
-
-def _advice(scores: dict[str, dict[str, float]]) -> str:
-    """Return what to do about a model that a simpler one beats, "" if none does."""
-    name = next(name for name in ("r2", "log_loss", "accuracy", "rmse") if name in scores["gbmap"])
-    sign = -1 if name in ("log_loss", "rmse") else 1
-    best = max(scores, key=lambda model: sign * scores[model].get(name, -sign * math.inf))
-    if best == "constant":
-        return "A constant does no worse: the columns may say nothing about the target."
-    if best == "linear":
-        return "The linear model does better."
-    return ""

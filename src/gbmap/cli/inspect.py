@@ -9,7 +9,7 @@ from typing import Any
 from gbmap._utils.text import counted, number
 from gbmap.cli._options import Json, Model
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._summary import of_detector, of_schema, show_columns, show_scores, show_task
+from gbmap.cli._summary import of_detector, of_schema, of_scores, show_columns, show_held_out, show_task
 
 _SHOWN_LEARNERS = 20
 _SHOWN_PARAMETERS = ("n_components", "beta", "l2_regularization", "loss", "random_state")  # what fit can set
@@ -50,8 +50,7 @@ def _of_table_model(model: Any) -> dict[str, Any]:
     return {
         **of_schema(model.schema_),
         "rows_fitted": model.n_fitted_,
-        "rows_held_out": model.n_held_out_,
-        "scores": model.scores_,
+        **of_scores(model),
         "detector": of_detector(model.detector_),
         **_of_learners(model.pipeline_, model.detector_),
     }
@@ -104,9 +103,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
         show_task(page, document)
         page.line()
         show_columns(page, document["columns"])
-    if document.get("scores"):
-        page.heading(f"Scores on {counted(document['rows_held_out'], 'row')} held out of the fit")
-        show_scores(page, document["scores"])
+    show_held_out(page, document)
     if document.get("detector"):
         detector = document["detector"]
         page.heading("Drift detector")

@@ -12,7 +12,7 @@ from gbmap.cli._errors import UsageError
 from gbmap.cli._models import frames_of, note_targets_left_out, open_data, targets_of
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Progress, Screen
-from gbmap.cli._summary import of_schema, show_scores, show_task
+from gbmap.cli._summary import of_schema, of_scores, show_held_out, show_task
 
 _NEW_ROWS = 100_000  # of the second table, beyond which a random sample is looked at
 _VERDICTS = {
@@ -95,7 +95,7 @@ def report(
     for output in outputs:
         output.tell(screen)
     drift = None if new is None else page.to_dict()["drift"]["verdict"]
-    document = {"page": str(out), **of_schema(model.schema_), "scores": model.scores_, "drift": drift}
+    document = {"page": str(out), **of_schema(model.schema_), **of_scores(model), "drift": drift}
     screen.result(document, _show)
 
 
@@ -149,8 +149,7 @@ def _new_rows(model: Any, data: Path, screen: Screen, progress: Progress) -> dic
 
 def _show(page: Page, document: dict[str, Any]) -> None:
     show_task(page, document)
-    page.heading("Scores on rows held out of the fit")
-    show_scores(page, document["scores"])
+    show_held_out(page, document)
     page.line()
     if document["drift"] is not None:
         page.line(_VERDICTS[document["drift"]])

@@ -35,6 +35,8 @@ class Fitted:
     n_inputs: int
     n_components: int  # learners (per output)
     loss: str
+    ridges: list[float]  # of the last learner of each output
+    is_ridge_found: bool  # by the fit, rather than given
     has_initial_model: bool  # whether boosting started from a model f_0
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -58,6 +60,8 @@ def describe_fit(material: Material) -> Fitted:
         n_inputs=int(model.n_features_in_),
         n_components=int(model.n_components_),
         loss=model.loss if isinstance(model.loss, str) else type(model.loss).__name__,
+        ridges=np.atleast_1d(model.l2_regularization_).tolist(),
+        is_ridge_found=model.l2_regularization == "auto",
         has_initial_model=model.init_ is not None,
         parameters={name: _shown(value) for name, value in model.get_params(deep=False).items()},
         versions={

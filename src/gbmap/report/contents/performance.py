@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
-from gbmap._utils.references import fit_references
+from gbmap._utils.references import fit_references, simpler_as_good
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._rounding import significant
@@ -46,6 +46,7 @@ class Performance:
     n_rows: int
     n_given_rows: int
     n_linear_rows: int  # training rows that the linear model and the constant were fitted to
+    simpler_as_good: str | None  # a sentence if the linear model or the constant does as well
 
 
 def measure_performance(material: Material) -> Performance:
@@ -67,6 +68,7 @@ def measure_performance(material: Material) -> Performance:
         n_rows=len(rows),
         n_given_rows=rows.n_given,
         n_linear_rows=len(material.training),
+        simpler_as_good=simpler_as_good([contenders[k].scores for k in (0, -2, -1)], fitted.model.loss),
     )
 
 
