@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -74,6 +75,12 @@ def _top(
 app.callback(help=_help(_top))(_top)
 
 
+@cache
+def _program() -> Any:
+    """Return the program, with the options of all commands, which take some time to gather."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; every error is one sentence."""
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -81,7 +88,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note_warning
-            code = app(args=given or ["--help"], prog_name="gbmap", standalone_mode=False)
+            code = _program()(args=given or ["--help"], prog_name="gbmap", standalone_mode=False)
         flush(sys.stdout)
     except BaseException as error:
         code = fail(error)
