@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from gbmap import GBMAPClassifier, GBMAPRegressor, embedding_distances, path_distances
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=15, deadline=None, derandomize=True)
+FEW = settings(max_examples=8, deadline=None, derandomize=True)
 
 
 def random_model(seed, beta=5.0, m=8, p=4):
@@ -57,7 +57,7 @@ def test_the_chain_of_inequalities_holds_and_the_bound_is_kept(seed, beta, log_t
 
 
 @given(seed=SEEDS, beta=st.sampled_from([0.5, 5.0, 40.0]))
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 def test_the_true_path_distance_lies_between_the_result_and_its_bound(seed, beta):
     model, X = random_model(seed, beta)
     path, bound = path_distances(model, X[:3], X[3:5], tol=1e-3, return_bound=True)

@@ -29,7 +29,7 @@ def _assert_same_rows(found, expected):
 # --- the halves -----------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(-3, 3), min_size=4, max_size=40), st.integers(0, 2**32))
 def test_the_parts_cover_all_rows_once_and_are_halves(values, seed):
     X = np.column_stack([np.zeros(len(values)), values])

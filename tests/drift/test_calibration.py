@@ -228,7 +228,7 @@ def with_any_threshold(n_cal):
 
 @pytest.mark.parametrize("n_cal", [20, 100])
 @given(percent=st.integers(0, 100))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=13, deadline=None, derandomize=True)
 def test_a_quantile_or_a_rate_leaves_just_that_share_of_calibration_rows_above(n_cal, percent):
     detector, X_cal, _ = with_any_threshold(n_cal)
     indicators, n_above = detector.indicator(X_cal), percent * n_cal // 100

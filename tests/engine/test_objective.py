@@ -37,7 +37,7 @@ def value_and_gradient(objective, theta, sign, X, y, F, weight):
 @pytest.mark.parametrize("activation", [Softplus(4.0), Identity(1.0)], ids=["softplus", "identity"])
 @pytest.mark.parametrize("sign", [1, -1])
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 12), p=st.integers(1, 4), ridge=st.floats(0, 2))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 def test_gradient_is_the_derivative_of_the_value(loss, activation, sign, seed, n, p, ridge):
     h = 3e-4
     theta, X, y, F, weight = draw(seed, n, p)

@@ -117,7 +117,7 @@ def embedding_session(name, dtype):
 @DTYPES
 @pytest.mark.parametrize("name", ["regressor", "three classes"])
 @given(rows=arrays(np.float32, (3, 5), elements=st.floats(-(2.0**100), 2.0**100, width=32)))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_the_embedding_of_any_row_is_right_to_the_digits_of_its_terms(name, dtype, rows):
     model = model_named(name)
     ensemble, rows = model.ensemble_, rows.astype(np.float64)

@@ -214,7 +214,7 @@ def test_predictions_and_embedding_are_those_of_the_regressor(database, dialect,
     rows=st.lists(st.tuples(*[st.floats(-1e100, 1e100, allow_subnormal=True)] * 4), min_size=1, max_size=8),
     model=st.sampled_from([regressor, classifier]),
 )
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_any_finite_row_is_embedded_as_in_python(database, rows, model):
     frame = pd.DataFrame(rows, columns=numbers().columns, dtype=float)
     assert_embeds(scored(model(), frame, database, "portable", outputs="embedding"), model(), frame)

@@ -443,7 +443,7 @@ def fit_or_refusal(case, X, y):
 
 
 @given(st.fixed_dictionaries({name: st.sampled_from(values) for name, values in EXTREMES.items()}))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_extremes_together_give_a_sound_model_or_a_clear_error(case):
     with np.errstate(all="ignore"):
         X, y = rows_of(case), targets_of(case)

@@ -118,7 +118,7 @@ def assert_same(one, other):
         assert one == other
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=50)
 @given(value=VALUES)
 def test_values_of_every_kind_come_back_as_they_were(value, tmp_path_factory):
     assert_same(there_and_back(value, tmp_path_factory.mktemp("values") / "v"), value)

@@ -132,7 +132,7 @@ def test_a_background_far_from_zero_costs_no_digits():
 @given(
     seed=st.integers(0, 2**32 - 1), beta=st.floats(0.01, 1000), size=st.sampled_from([1e-9, 1e-3, 1.0, 1e9])
 )
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning"
 )  # in the kink of a sharp softplus

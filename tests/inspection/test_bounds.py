@@ -88,7 +88,7 @@ def pipeline(activation="softplus", drop=None):
 
 @ACTIVATIONS
 @given(seed=SEEDS, n_outputs=st.integers(1, 3), standardized=st.booleans())
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_slopes_anywhere_lie_within_the_bounds(activation, seed, n_outputs, standardized):
     rng = np.random.default_rng(seed)
     model = random_model(rng, n_outputs, activation)
@@ -198,7 +198,7 @@ def finite_difference(predict, rows, column, step):
 
 
 @given(seed=SEEDS)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_counter_examples_have_slopes_of_both_signs_in_the_model_itself(seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng, m=6)

@@ -104,7 +104,7 @@ def households():
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("activation", ["softplus", "identity"])
 @given(seed=SEEDS)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 def test_no_row_of_a_fine_grid_is_nearer(p, activation, seed):
     rng = np.random.default_rng(seed)
     model, X = random_model(rng, p, int(rng.integers(1, 8)), activation)
@@ -139,7 +139,7 @@ def test_no_row_of_a_fine_grid_is_nearer(p, activation, seed):
 
 
 @given(seed=SEEDS)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 def test_no_random_row_within_the_lower_bound_passes(seed):
     rng = np.random.default_rng(seed)
     p = 6

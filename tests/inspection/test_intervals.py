@@ -87,7 +87,7 @@ def diabetes(m=12):
 @given(
     seed=SEEDS, n_outputs=st.integers(1, 2), n_unknown=st.integers(0, 4), max_boxes=st.sampled_from([1, 50])
 )
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 def test_no_value_in_the_ranges_leads_out_of_the_interval(activation, seed, n_outputs, n_unknown, max_boxes):
     rng = np.random.default_rng(seed)
     model, X = random_model(rng, n_outputs, activation), rng.normal(MEAN, SPREAD, (3, 4))
@@ -105,7 +105,7 @@ def test_no_value_in_the_ranges_leads_out_of_the_interval(activation, seed, n_ou
 
 
 @given(seed=SEEDS, n_unknown=st.integers(1, 3))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_no_value_leads_out_of_the_interval_where_ranges_have_no_end(seed, n_unknown):
     rng = np.random.default_rng(seed)
     # Mostly learners that fall, so that h is often bounded above.
@@ -124,7 +124,7 @@ def test_no_value_leads_out_of_the_interval_where_ranges_have_no_end(seed, n_unk
 
 
 @given(seed=SEEDS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=13, deadline=None, derandomize=True)
 def test_one_unknown_feature_has_the_range_that_a_fine_grid_shows(seed):
     rng = np.random.default_rng(seed)
     model, X = random_model(rng), rng.normal(MEAN, SPREAD, (5, 4))

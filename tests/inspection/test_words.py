@@ -135,7 +135,7 @@ def test_categories_and_gaps_are_named(weights, offset, words, complement):
 
 @pytest.mark.parametrize("before", [None, StandardScaler(), MinMaxScaler((5, 6))], ids=str)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_what_is_written_is_what_holds_in_the_users_units(before, seed):
     rng, X = np.random.default_rng(seed), frame()
     fitted = with_learner(X, np.zeros(4), 0, before=before)
@@ -191,7 +191,7 @@ def test_a_column_that_another_one_stands_for_comes_after_one_that_says_somethin
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_fitted_to_rows_too_the_largest_term_comes_first(seed):
     X = factor()
     fitted = with_learner(X, np.random.default_rng(seed).standard_normal(8), 0)
