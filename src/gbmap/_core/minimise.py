@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -213,7 +214,7 @@ class _Variables:
 
 
 def _is_finite(found: ValueAndGradient) -> bool:
-    return bool(np.isfinite(found[0]) and np.isfinite(found[1]).all())
+    return math.isfinite(found[0]) and bool(np.logical_and.reduce(np.isfinite(found[1])))
 
 
 def _diagonal(H: Array) -> Array:

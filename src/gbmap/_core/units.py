@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,16 @@ class Units:
         """The number of columns that are not constant, the p of the ridge term."""
         return int(np.count_nonzero(self.inverse_scale))
 
+    @cached_property
+    def _shift(self) -> Array:
+        return self.mean - self.center
+
     def fold(self, w: Array, c: Any) -> tuple[Array, Any]:
         """Return v and d with ``w . x_std + c = v . (x - center) + d``, for one w or rows of them."""
         if self.identity:
             return w, c
         v = w * self.inverse_scale
-        return v, c - v @ (self.mean - self.center)
+        return v, c - v @ self._shift
 
     def unfold(self, v: Array, d: Array) -> tuple[Array, Array]:
         """Return w and c with ``w . x_std + c = v . (x - center) + d``, for rows of v: undo `fold`."""
@@ -57,13 +62,13 @@ class Units:
             return v, d
         active = self.inverse_scale != 0
         w = np.divide(v, self.inverse_scale, out=np.zeros_like(v), where=active)
-        return w, d + (v * active) @ (self.mean - self.center)
+        return w, d + (v * active) @ self._shift
 
     def fold_gradient(self, along_x: Array, along_d: Array) -> Array:
         """Return the derivative in w, given those in v (of x - center) and in d."""
         if self.identity:
             return along_x
-        shifted = along_x - along_d[..., None] * (self.mean - self.center)
+        shifted = along_x - along_d[..., None] * self._shift
         return shifted * self.inverse_scale
 
     def of_plain_rows(self) -> Units:

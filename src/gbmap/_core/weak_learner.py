@@ -114,7 +114,7 @@ class StageProblem:
         """Go on from a solution, preconditioned by the sample's Gauss-Newton matrix there."""
         hessian = partial(coarse.gauss_newton, self.objective, self.output, sign=found.sign)
         stopping = self._stopping(rows, tol, max_iter)
-        evaluate = partial(self._evaluate, rows, np.array([found.sign]))
+        evaluate = partial(self._evaluate, rows, np.array([found.sign], dtype=float))
         further = self._minimise(found.sign, found.theta, stopping, hessian, evaluate)
         return replace(further, n_iter=found.n_iter + further.n_iter)
 
@@ -124,7 +124,7 @@ class StageProblem:
         """Solve from all starts, each with its sign, in step where one pass for all takes less time."""
         stopping = self._stopping(rows, tol, max_iter)
         solves = [partial(self._minimise, sign, start, stopping, None) for sign, start in starts]
-        signs = np.array([sign for sign, _ in starts])
+        signs = np.array([sign for sign, _ in starts], dtype=float)
         if rows.shares_passes(self.objective):
             return solve_in_lockstep(
                 solves, lambda numbers, thetas: self._evaluate_all(rows, signs[numbers], thetas)
@@ -135,12 +135,11 @@ class StageProblem:
         return Stopping(self.unit, max(tol, 10 * rows.eps), max_iter)
 
     def _evaluate(self, rows: Rows, signs: Array, theta: Array) -> ValueAndGradient:
-        return self._evaluate_all(rows, signs, [theta])[0]
+        values, gradients = rows.value_and_gradient(self.objective, self.output, theta[None], signs)
+        return float(values[0]), gradients[0]
 
     def _evaluate_all(self, rows: Rows, signs: Array, thetas: list[Array]) -> list[ValueAndGradient]:
-        values, gradients = rows.value_and_gradient(
-            self.objective, self.output, np.array(thetas), signs.astype(float)
-        )
+        values, gradients = rows.value_and_gradient(self.objective, self.output, np.array(thetas), signs)
         return list(zip(values.tolist(), gradients))
 
     def _minimise(

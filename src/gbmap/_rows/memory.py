@@ -343,7 +343,7 @@ class MemoryRows(Sample):
 
 def add_blocks(sums: Array, signs: Array) -> Array:
     """Return the sums over all rows for candidates of these signs, given `MemoryRows.block_sums` in order."""
-    total: Array = sums.sum(axis=0)
+    total: Array = np.add.reduce(sums, axis=0)
     total[:, 2:] *= signs[:, None]
     return total
 
