@@ -17,6 +17,7 @@ from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Measures
+from gbmap.drift._measuring import Measuring
 from gbmap.drift._monitored import MonitoredModel, ScoredRows, chunks
 from gbmap.drift._neighbours import Neighbours
 from gbmap.drift._sides import Side
@@ -28,7 +29,7 @@ _WORK_NUMBERS = 1 << 18  # explained together: a dozen arrays of them stay small
 
 
 @dataclass(frozen=True)
-class Drifter:
+class Drifter(Measuring):
     """A fitted model and its reference rows: everything that the indicator needs.
 
     Attributes
@@ -51,48 +52,42 @@ class Drifter:
 
     @classmethod
     def of(
-        cls, monitored: MonitoredModel, X: Any, y: Array, n_neighbors: int, algorithm: str, n_jobs: int | None
+        cls,
+        monitored: MonitoredModel,
+        rows: ScoredRows,
+        X: Any,
+        y: Array,
+        search: tuple[int, str, int | None],
     ) -> Drifter:
-        """Return the drifter with reference rows X, y."""
-        rows = monitored.read(X)
+        """Return the drifter with reference rows X, y, read already; k, algorithm and threads of a search."""
         inputs, scores = _own(rows.inputs, X), rows.scores
-        if len(scores) < n_neighbors:
+        if len(scores) < search[0]:
             raise ValueError(
-                f"n_neighbors={n_neighbors} must be at most the number of reference rows, got "
+                f"n_neighbors={search[0]} must be at most the number of reference rows, got "
                 f"n_samples={len(scores)}; fit more rows, or lower n_neighbors."
             )
         values = monitored.values(X, y, scores)
-        rounding = monitored.rounding(inputs, scores)
-        neighbours = Neighbours(rows.phi, values, n_neighbors, algorithm, n_jobs, rounding)
+        neighbours = Neighbours(rows.phi, values, *search, monitored.rounding(inputs, scores))
         probe = None if monitored.foreign is None else deepcopy(safe_indexing(X, slice(0, _PROBED_ROWS)))
         return cls(monitored, inputs, scores, neighbours, probe)
 
-    def check_model(self) -> None:
-        """Refuse a model that has been fitted again, by its scores of the first reference rows."""
+    @property
+    def rounding(self) -> float:
+        """In the units of y: measures that differ by no more are equal."""
+        return self.neighbours.rounding
+
+    def is_same_model(self) -> bool:
+        """Return whether the model is the one that it was, by its scores of the first reference rows."""
         before, ensemble = self.scores[:_PROBED_ROWS], self.monitored.fitted.ensemble
-        if ensemble.weights.shape == (self.neighbours.phi.shape[1], self.inputs.shape[1]):
-            now = self.monitored.score(self.probe, self.inputs[:_PROBED_ROWS]).scores
-            most = self.neighbours.rounding + _SAME * self.scores.std()
-            if now.shape == before.shape and (np.abs(now - before) <= most).all():
-                return
-        raise ValueError(
-            "the estimator no longer predicts as it did when this detector was fitted: it has been fitted "
-            "again; fit the detector again too."
-        )
+        if ensemble.weights.shape != (self.neighbours.phi.shape[1], self.inputs.shape[1]):
+            return False
+        now = self.monitored.score(self.probe, self.inputs[:_PROBED_ROWS]).scores
+        most = self.rounding + _SAME * self.scores.std()
+        return now.shape == before.shape and bool((np.abs(now - before) <= most).all())
 
-    def measure(self, X: Any) -> Measures:
-        """Return the measures of rows, chunk by chunk."""
-        return Measures.join([self.read_and_measure(rows)[1] for rows in chunks(X)])
-
-    def read_and_measure(
-        self, X: Any, y: Array | None = None, name: str = "y"
-    ) -> tuple[ScoredRows, Measures, Array]:
-        """Return rows as they are read, their measures, and their losses if labels are given, else none."""
-        rows = self.monitored.read(X)
+    def _measures(self, rows: ScoredRows) -> Measures:
         shares, distances = self.neighbours.find(rows.phi)
-        difference = rows.scores - self.neighbours.mean(shares)
-        losses = np.empty(0) if y is None else self.monitored.losses(X, y, rows.scores, name)
-        return rows, Measures(np.abs(difference).sum(axis=1), distances), losses
+        return Measures(np.abs(rows.scores - self.neighbours.mean(shares)).sum(axis=1), distances)
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of rows, chunk by chunk."""

@@ -8,21 +8,24 @@ import numpy as np
 from scipy.stats import binom
 
 from gbmap._utils.typing import Array
-from gbmap.drift._drifter import Drifter
+from gbmap.drift._monitored import MonitoredModel
 
 _UNLIKELY = 1e-6  # a chance of as many repeated rows that is no chance
 
 
-def check_held_out(drifter: Drifter, y: Array, phi_cal: Array, y_cal: Array) -> None:
+def check_held_out(
+    monitored: MonitoredModel, rounding: float, reference: tuple[Array, Array], held_out: tuple[Array, Array]
+) -> None:
     """Refuse calibration rows that are all reference rows with their labels, and warn if too many are.
 
     Rows may repeat, as in discrete tables. Then one in so many reference rows has a double among the others,
-    and as many calibration rows have one there if they were held out at random.
+    and as many calibration rows have one there if they were held out at random. Either come as embedding and
+    labels.
     """
-    monitored, neighbours = drifter.monitored, drifter.neighbours
+    (phi, y), (phi_cal, y_cal) = reference, held_out
     labels = monitored.targets(y, "y"), monitored.targets(y_cal, "y_cal")
-    scores = monitored.fitted.ensemble.sum_outputs(np.vstack([neighbours.phi, phi_cal]))
-    unit = neighbours.rounding or 1.0
+    scores = monitored.fitted.ensemble.sum_outputs(np.vstack([phi, phi_cal]))
+    unit = rounding or 1.0
     _, kind = np.unique(np.hstack([np.rint(scores / unit), np.vstack(labels)]), axis=0, return_inverse=True)
     kind = kind.reshape(-1)  # a column in NumPy 2.0.0
     n, n_cal = len(y), len(y_cal)

@@ -457,9 +457,9 @@ def _expected_loss(
 ) -> dict[str, Any]:
     if calibration is None:
         return {"expected_loss": None, "expected_loss_interval": None, "calibration_loss": None}
-    expected = LossModel.of(
-        calibration, drifter.monitored.loss_of_error, drifter.neighbours.rounding
-    ).estimate(measures, confidence)
+    expected = LossModel.of(calibration, drifter.monitored.loss_of_error, drifter.rounding).estimate(
+        measures, confidence
+    )
     return {
         "expected_loss": expected.mean,
         "expected_loss_interval": (expected.mean_lower, expected.mean_upper),

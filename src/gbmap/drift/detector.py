@@ -27,7 +27,9 @@ from gbmap.drift._alarm import IndicatorAlarm
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._held_out import check_held_out
-from gbmap.drift._monitored import is_fitted, monitor
+from gbmap.drift._measuring import Measuring
+from gbmap.drift._monitored import ScoredRows, is_fitted, monitor
+from gbmap.drift._spread import SpreadDrifter
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate, LossModel
@@ -52,6 +54,11 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         again, the detector has to be too, and says so.
     n_neighbors : int, default=5
         k.
+    measure : {"neighbours", "spread"}, default="neighbours"
+        What the indicator is. "spread" is the standard deviation of f by the posterior of its weights (see
+        ``GBMAPRegressor.predict``), which is wide where there was no data to determine them. It keeps no
+        reference rows, so that files are small and hold none, and takes as long for any number of them;
+        `explain`, `assess` and ``reference_inputs_`` are not to be had then.
     distance_weight : float, default=0.0
         The indicator gains so many times the embedding distance to the k-th neighbour. 0 is the
         paper's indicator; 1 finds drift as well or better on most data sets.
@@ -114,6 +121,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "measure": [StrOptions({"neighbours", "spread"})],
         "distance_weight": [Interval(Real, 0, None, closed="left")],
         "surrogate": [HasMethods(["fit", "predict"]), None],
         "false_alarm_rate": [Interval(Real, 0, 1, closed="neither")],
@@ -130,6 +138,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         n_neighbors: int = 5,
         *,
+        measure: str = "neighbours",
         distance_weight: float = 0.0,
         surrogate: Any = None,
         false_alarm_rate: float = 0.05,
@@ -140,6 +149,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
     ):
         self.estimator = estimator
         self.n_neighbors = n_neighbors
+        self.measure = measure
         self.distance_weight = distance_weight
         self.surrogate = surrogate
         self.false_alarm_rate = false_alarm_rate
@@ -174,11 +184,16 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             raise ValueError("X_cal and y_cal must be given together, or neither of them.")
         was_fitted = self.estimator is not None and is_fitted(self.estimator)
         y = _read_y(y, X, "y")
+        if self.measure == "spread" and self.distance_weight:
+            raise ValueError(
+                f"distance_weight must be 0 with measure='spread', which has no distances, "
+                f"got {self.distance_weight!r}."
+            )
         self._seed = seed_of(self.random_state) % 2**32
-        self._drifter = self._make_drifter(X, y)
+        self._drifter, rows = self._make_drifter(X, y)
         monitored = self._drifter.monitored
         self.estimator_ = monitored.model
-        self.faithfulness_ = monitored.faithfulness(X, self._drifter.neighbours.phi, self._drifter.scores)
+        self.faithfulness_ = monitored.faithfulness(X, rows.phi, rows.scores)
         self._calibration = None
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         self.__dict__.pop("offset_", None)
@@ -186,7 +201,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             X_cal = self._read_rows(X_cal)
             y_cal = _read_y(y_cal, X_cal, "y_cal")
             held_out, measures, losses = self._drifter.read_and_measure(X_cal, y_cal, "y_cal")
-            check_held_out(self._drifter, y, held_out.phi, y_cal)
+            check_held_out(monitored, self._drifter.rounding, (rows.phi, y), (held_out.phi, y_cal))
             self._calibration = Calibration.of(measures, losses, self.distance_weight, self._rounding)
             self.faithfulness_ = monitored.faithfulness(X_cal, held_out.phi, held_out.scores)
         elif not was_fitted:
@@ -196,9 +211,13 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             self.set_threshold(false_alarm_rate=self.false_alarm_rate)
         return self
 
-    def _make_drifter(self, X: Any, y: Array) -> Drifter:
+    def _make_drifter(self, X: Any, y: Array) -> tuple[Measuring, ScoredRows]:
         monitored = monitor(self.estimator, X, y, self.surrogate, self._seed)
-        return Drifter.of(monitored, X, y, self.n_neighbors, self.algorithm, self.n_jobs)
+        rows = monitored.read(X)
+        if self.measure == "spread":
+            return SpreadDrifter.of(monitored, rows), rows
+        search = (self.n_neighbors, self.algorithm, self.n_jobs)
+        return Drifter.of(monitored, rows, X, y, search), rows
 
     def _cross_fit(self, X: Any, y: Array) -> Calibration | None:
         """Return the indicators and losses of each fold for the model and reference rows of the others."""
@@ -208,7 +227,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         parts = []
         for train, test in folds.split(np.zeros(len(y)), y):
             rows, targets = safe_indexing(X, train), y[train]
-            drifter = self._make_drifter(rows, targets)
+            drifter, _ = self._make_drifter(rows, targets)
             parts.append(drifter.read_and_measure(safe_indexing(X, test), y[test], "y_cal")[1:])
         measures, losses = zip(*parts)
         joined = Measures.join(list(measures)), np.concatenate(losses)
@@ -219,13 +238,14 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         is_classes = self._drifter.monitored.classes is not None
         smallest = int(np.unique(y, return_counts=True)[1].min()) if is_classes else len(y)
         n_folds = min(self.cv, smallest)
-        if n_folds < 2 or len(y) - -(-len(y) // n_folds) < self.n_neighbors:
+        needed = self.n_neighbors if self.measure == "neighbours" else 1
+        if n_folds < 2 or len(y) - -(-len(y) // n_folds) < needed:
             return None
         kind = StratifiedKFold if is_classes else KFold
         return kind(n_folds, shuffle=True, random_state=self._seed)
 
     def indicator(self, X: Any) -> Array:
-        """Return the drift indicator, ``|f - f_kNN|``, in the units of y (log-odds for classes).
+        """Return the drift indicator, in the units of y (log-odds for classes).
 
         Parameters
         ----------
@@ -234,17 +254,26 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         indicator : array of shape (n,)
-            Summed over outputs, if there are several.
+            ``|f - f_kNN|``, or the spread of f. Summed over outputs, if there are several.
         """
         return self._measure(X).indicators(self.distance_weight)
 
     def _measure(self, X: Any) -> Measures:
         return self._checked_drifter().measure(self._read_rows(X))
 
-    def _checked_drifter(self) -> Drifter:
+    def _checked_drifter(self) -> Measuring:
         check_is_fitted(self)
         self._drifter.check_model()
         return self._drifter
+
+    def _with_reference(self, what: str) -> Drifter:
+        drifter = self._checked_drifter()
+        if not isinstance(drifter, Drifter):
+            raise ValueError(
+                f"{what} needs reference rows, which a detector with measure='spread' does not keep; fit one "
+                "with measure='neighbours'."
+            )
+        return drifter
 
     def _decide(self, indicator: Array) -> Array:
         if not hasattr(self, "threshold_"):
@@ -255,11 +284,13 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
     def reference_inputs_(self) -> Any:
         """The reference rows as the GBMAP takes them."""
         check_is_fitted(self)
+        if not isinstance(self._drifter, Drifter):
+            raise AttributeError("a detector with measure='spread' keeps no reference rows.")
         return self._drifter.inputs
 
     @property
     def _rounding(self) -> float:
-        return (1 + self.distance_weight) * self._drifter.neighbours.rounding
+        return (1 + self.distance_weight) * self._drifter.rounding
 
     def indicator_and_loss(self, X: Any, y: Any, name: str = "y") -> tuple[Array, Array]:
         """Return the drift indicator of rows with labels, and the loss that the model has on them.
@@ -401,7 +432,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         Within the data it follows the losses of the calibration rows. Outside, it grows with the
         embedding distance to the neighbours, which bounds how far the prediction can have moved from
         theirs (or with ``|f - f_kNN|`` if a foreign model has moved farther): the error is then taken to be
-        uniform up to that distance.
+        uniform up to that distance. With ``measure="spread"`` it is taken to be uniform and to spread as far.
 
         Parameters
         ----------
@@ -418,7 +449,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
         drifter = self._drifter
-        model = LossModel.of(calibration, drifter.monitored.loss_of_error, drifter.neighbours.rounding)
+        model = LossModel.of(calibration, drifter.monitored.loss_of_error, drifter.rounding)
         return model.estimate(self._measure(X), confidence)
 
     def explain(self, X: Any) -> DriftExplanation:
@@ -432,7 +463,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         -------
         explanation : DriftExplanation
         """
-        return self._checked_drifter().explain(self._read_rows(X))
+        return self._with_reference("explain").explain(self._read_rows(X))
 
     def assess(
         self, X: Any, y: Any = None, *, delta: float = 0.1, confidence: float = 0.95
@@ -472,7 +503,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         >>> round(drift.shift, 1), drift.contributions.round(1).tolist()
         (1.0, [1.0, 0.0])
         """
-        drifter = self._checked_drifter()
+        drifter = self._with_reference("assess")
         X = self._read_rows(X)
         if y is not None and num_samples(y) != num_samples(X):
             raise ValueError(f"y must have as many rows as X, {num_samples(X)}, got {num_samples(y)}.")

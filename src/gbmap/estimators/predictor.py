@@ -75,14 +75,19 @@ class Predictor:
         h = self._map(self.ensemble.score, X, self.ensemble.n_outputs, np.float64)
         return _plus(h, self.initial.score(frame_or(X, raw)))
 
-    def deviations(self, X: Any, *, of_new: bool) -> Array:
-        """Return the standard deviation of f, of shape (n, K), or that of a new y around it."""
+    @property
+    def known_posterior(self) -> Posterior:
+        """The spread of the learners; an error if it was not kept."""
         if self.posterior is None:
             raise ValueError(
                 "this model comes from a version of gbmap that did not keep the spread of its learners; "
                 "fit it anew to have it."
             )
-        spread = partial(self.posterior.deviation, self.ensemble, of_new=of_new)
+        return self.posterior
+
+    def deviations(self, X: Any) -> Array:
+        """Return the standard deviation of a new y around f, of shape (n, K)."""
+        spread = partial(self.known_posterior.deviation, self.ensemble, of_new=True)
         return self._map(spread, self.read(X), self.ensemble.n_outputs, np.float64)
 
     def staged_scores(self, raw: Any) -> Iterator[Array]:

@@ -255,7 +255,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
 
     @lazy_for_dask
     def _predict_std(self, X: Any) -> Array:
-        deviations = self._predictor().deviations(X, of_new=True)
+        deviations = self._predictor().deviations(X)
         return self._target_reader(fitted=True).shaped(deviations)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:

@@ -34,6 +34,7 @@ from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._monitored import MonitoredModel, is_gbmap
 from gbmap.drift._neighbours import Neighbours
+from gbmap.drift._spread import SpreadDrifter
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP
 from gbmap.estimators.checkpoint import check_record
@@ -144,7 +145,7 @@ def _check_search(search: BaseGBMAPCV) -> None:
 
 
 def _check_detector(detector: DriftDetector) -> None:
-    kinds = {"_drifter": Drifter, "_calibration": Calibration | None}
+    kinds = {"_drifter": Drifter | SpreadDrifter, "_calibration": Calibration | None}
     need_members(detector, **kinds, calibration_size_=int, n_features_in_=int)
     need(detector.estimator_ is vars(detector)["_drifter"].monitored.model, "a detector of another model")
 
@@ -164,11 +165,21 @@ def _check_drifter(drifter: Drifter) -> None:
     need(1 <= neighbours.n_neighbors <= n_rows, f"{neighbours.n_neighbors} neighbours of {n_rows} rows")
 
 
+def _check_spread_drifter(drifter: SpreadDrifter) -> None:
+    need_members(drifter, monitored=MonitoredModel, ensemble=Ensemble)
+    need(drifter.ensemble is drifter.monitored.fitted.ensemble, "a spread of other learners")
+    _check_rounding(drifter)
+
+
+def _check_rounding(drifter: Any) -> None:
+    need_members(drifter, rounding=float)
+    need(0 <= drifter.rounding < np.inf, f"a rounding of {drifter.rounding}")
+
+
 def _check_neighbours(neighbours: Neighbours) -> None:
     need_members(neighbours, phi=np.ndarray, algorithm=str, n_jobs=Integral | None, n_neighbors=Integral)
-    need_members(neighbours, rounding=float)
     need(neighbours.phi.ndim == 2, "an embedding that is none")
-    need(0 <= neighbours.rounding < np.inf, f"a rounding of {neighbours.rounding}")
+    _check_rounding(neighbours)
 
 
 def _check_monitored(monitored: MonitoredModel) -> None:
@@ -238,6 +249,7 @@ _CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (BaseGBMAPCV, "best_estimator_", _check_search),
     (Neighbours, "", _check_neighbours),
     (Drifter, "", _check_drifter),
+    (SpreadDrifter, "", _check_spread_drifter),
     (MonitoredModel, "", _check_monitored),
     (FittedModel, "", _check_fitted),
     (Calibration, "", _check_calibration),

@@ -41,6 +41,7 @@ from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
+from gbmap.drift._spread import SpreadDrifter
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.persistence._checks import admit, check
 from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
@@ -66,6 +67,7 @@ _OWN = {
     "drift.Drifter": Drifter,
     "drift.Measures": Measures,
     "drift.Neighbours": Neighbours,
+    "drift.SpreadDrifter": SpreadDrifter,
     "drift.Watched": MonitoredModel,
     "drift.Subject": FittedModel,
     "TableModel": TableModel,
@@ -101,6 +103,7 @@ _LISTED = frozenset(
 _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
     "StageRecord": {"l2_regularizations": ()},
+    "DriftDetector": {"measure": "neighbours"},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
     "GBMAPRegressor": {"refine_starts": 1, "_posterior": None},
