@@ -47,8 +47,10 @@ def test_estimator_check(estimator, check):
     check(estimator)
 
 
+# One of the two searches, which differ in the model that they fit, has each check.
 @pytest.mark.parametrize(
-    ("estimator", "check"), checks_of(SEARCHES, lambda name, place: name not in OF_FORMATS)
+    ("estimator", "check"),
+    checks_of(SEARCHES, lambda name, place: name not in OF_FORMATS and place % 2 == 0),
 )
 def test_estimator_check_of_searches(estimator, check):
     check(estimator)

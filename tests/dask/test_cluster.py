@@ -1,12 +1,14 @@
 """A fit on a real cluster of processes: the same bits, also when a worker is killed; nothing left behind."""
 
 import logging
+import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections import Counter
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -22,8 +24,20 @@ from gbmap.losses import Loss
 @pytest.fixture(scope="module")
 def client():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(**options, silence_logs=logging.CRITICAL) as cluster, Client(cluster) as client:
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": quickest_start()}),
+        LocalCluster(**options, silence_logs=logging.CRITICAL) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
+
+
+def quickest_start():
+    """Return how to start workers: where it can be had, as forks of a process with all imports done."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return "spawn"
+    multiprocessing.set_forkserver_preload(["distributed", "gbmap._rows.dask"])
+    return "forkserver"
 
 
 @pytest.fixture(scope="module")

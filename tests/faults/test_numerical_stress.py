@@ -125,7 +125,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @BOTH_UNITS
 @ALL_LOSSES
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -164,6 +164,7 @@ def test_infinities_of_both_signs_are_refused_without_a_warning(loss, dtype):
 # --- columns that are not standardised --------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shift", [-200.0, 200.0, 1e4])
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1e6])
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
@@ -245,7 +246,7 @@ def test_a_constant_target_of_any_size_is_predicted(loss, value, standardize, dt
     assert_allclose(model.predict(X.astype(dtype)), value, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", [{}, {"max_iter": 1}, {"quantile": 1e-6}, {"standardize": False}])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("loss", REGRESSION)
@@ -284,6 +285,7 @@ def test_separable_classes_are_separated(loss, dtype):
     assert model.score(X.astype(dtype), y) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"l2_regularization": 0.0}])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("loss", CLASSIFICATION)
@@ -305,7 +307,7 @@ def test_balanced_classes_of_which_one_weighs_nothing():
 # --- parameters -----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @DTYPES
 @pytest.mark.parametrize("activation", ["softplus", "identity"])
 @pytest.mark.parametrize("strength", [0.0, 1e6])
@@ -346,7 +348,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @DTYPES
 @pytest.mark.parametrize("weights", WEIGHTS)
 @ALL_LOSSES

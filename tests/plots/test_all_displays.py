@@ -64,7 +64,7 @@ def test_hostile_names_are_drawn_and_nothing_is_cut(hostile, kind, task):
     X, models = hostile
     model, y = models[task]
     display = FROM_MODEL[kind](model, X, y)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     canvas, inner = display.figure_.bbox, display.ax_.get_window_extent()
     outer = display.figure_.get_tightbbox().transformed(display.figure_.dpi_scale_trans)
     assert outer.x0 >= -1
@@ -101,7 +101,7 @@ def test_a_legend_stays_inside_axes_whose_figure_makes_no_room(hostile, kind):
     for layout, outside in ((None, False), ("constrained", True)):
         _, ax = plt.subplots(figsize=(9, 8), layout=layout)
         drawn = FROM_MODEL[kind](model, X, y, ax=ax)
-        drawn.figure_.canvas.draw()
+        drawn.figure_.draw_without_rendering()
         box, legend = ax.get_window_extent(), ax.get_legend().get_window_extent()
         inside = box.x0 <= legend.x0 and legend.x1 <= box.x1 and box.y0 <= legend.y0 and legend.y1 <= box.y1
         assert inside != outside
@@ -178,7 +178,7 @@ def test_texts_of_a_grid_of_four_do_not_overlap(hostile, kind, task, size):
     display = FROM_MODEL[kind](model, X, y, ax=axes[0, 0])
     for ax in axes.flat[1:]:
         display.plot(ax)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     texts = [text for ax in figure.axes for text in texts_of(ax)]
     for (name, box), (other, other_box) in combinations(texts, 2):
         assert overlap(box, other_box) < 0.1, (name, other)

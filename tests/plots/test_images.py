@@ -122,6 +122,7 @@ def shift(display):
         bar.set_width(0.9 * bar.get_width())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", [recolour, shift])
 @pytest.mark.parametrize("name", PICTURES)
 def test_another_colour_or_place_of_one_artist_is_noticed(name, change, tmp_path):
