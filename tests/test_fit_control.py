@@ -197,6 +197,7 @@ def test_validation_rows_pass_through_init():
 # --- going on -------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_warm_start_goes_on_to_the_bits_of_one_long_fit(kind, dtype):
@@ -220,6 +221,7 @@ def test_warm_start_goes_on_with_weights_init_and_the_identity():
         assert_same_model(model, long)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("state", [None, np.random.RandomState(5)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_warm_start_goes_on_exactly_without_a_fixed_seed(kind, state):
@@ -376,6 +378,7 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", [0, None])
 def test_an_interrupted_model_is_usable_and_goes_on_to_the_same_bits(kind, state):
@@ -830,6 +833,7 @@ def test_validation_rows_are_routed():
     assert_allclose(fitted.validation_loss_curve_[-1], expected, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_predict_alike_and_go_on_alike(kind, duplicate):
@@ -945,6 +949,7 @@ def test_a_loss_of_ones_own_survives_copies_and_float32():
     assert clone(model).fit(X, y).score(X, y) > 0.5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("wanted", ["balanced", "dict"])
 @pytest.mark.parametrize("weighted", [False, True])

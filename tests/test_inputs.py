@@ -454,6 +454,7 @@ def test_a_large_mean_loses_no_accuracy(data):
         assert make(GBMAPRegressor, n_components=6).fit(shifted, y).score(shifted, y) > expected - 0.03
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool, np.float16, np.longdouble, object])
 @pytest.mark.parametrize("cls", BOTH)
 def test_other_types_of_numbers_are_taken_as_numbers(cls, dtype, data):
@@ -557,6 +558,7 @@ def test_nothing_given_is_modified(data):
     assert_array_equal(matrix.indices, copy.indices)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("container", ["array", "matrix"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -86,7 +86,7 @@ def test_the_null_learner_is_zero_everywhere(activation, sign):
     assert theta[0] + sign * activation.value(np.zeros(1))[0] == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @ALL_LOSSES
 @DTYPES
 @KINDS
@@ -160,7 +160,7 @@ def test_a_ridge_that_no_gain_can_pay_for_gives_null_learners():
     assert last.losses[0] <= 1.0 + 1e-12
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @DTYPES
 @KINDS
 @pytest.mark.parametrize("sample_rows", [(100,), (40, 120), (10_000,)])

@@ -172,6 +172,7 @@ def test_weights_equal_repetition(loss, kind):
     assert weighted.mean_loss(loss, 0) == pytest.approx(repeated.mean_loss(loss, 0), rel=1e-12)
 
 
+@pytest.mark.sampled(2)
 @DTYPES
 @WEIGHTED
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

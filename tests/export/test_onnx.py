@@ -97,6 +97,7 @@ def assert_agrees(model, rows, given, dtype):
         np.testing.assert_allclose(values, right, rtol=0, atol=SPREAD[dtype] * size, err_msg=output)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 @DTYPES
 def test_every_output_is_that_of_the_estimator_near_the_data_and_far_from_it(name, dtype):

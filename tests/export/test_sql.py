@@ -220,6 +220,7 @@ def test_any_finite_row_is_embedded_as_in_python(database, rows, model):
     assert_embeds(scored(model(), frame, database, "portable", outputs="embedding"), model(), frame)
 
 
+@pytest.mark.sampled(2)
 @each_engine
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])
@@ -656,6 +657,7 @@ def behind(kind):
     return make_pipeline(clone(PIPELINES[kind]), GBMAPRegressor(3, random_state=0)).fit(*mixed())
 
 
+@pytest.mark.sampled(2)
 @each_database
 @pytest.mark.parametrize("kind", PIPELINES)
 def test_a_pipeline_gives_its_predictions_from_the_raw_columns(database, dialect, kind):

@@ -146,6 +146,7 @@ def gain_over_swapped(model, rows, column):
     return model.predict(rows) - model.predict(copies).reshape(len(rows), -1).mean(axis=1)
 
 
+@pytest.mark.sampled(2)
 @EACH
 @pytest.mark.parametrize("standardized", [False, True])
 def test_the_local_model_in_the_users_columns_gives_the_prediction(kind, standardized):
