@@ -133,6 +133,15 @@ def test_what_matters_most_comes_first(results):
     assert repr(shares).endswith("and 7 more")
 
 
+def test_what_cancels_is_zero():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = GBMAPRegressor(2, activation="identity", random_state=0).fit(X, X[:, 0] + X[:, 1])
+    _, _, *lines = repr(attributions(model, X, X)).splitlines()  # which has the mean prediction for its base
+    assert [line.split()[1] for line in lines] == ["0", "0"]
+    _, _, first, second = repr(model.ensemble_).splitlines()
+    assert (float(first.split()[3]) == 0, second.split()[3]) == (False, "0")
+
+
 def test_texts_of_nothing_are_texts_too():
     model = GBMAPRegressor(1, random_state=0).fit(np.arange(20.0)[:, None], np.arange(20.0))
     assert repr(explain(model, np.zeros((1, 1)))).startswith("Explanation: 1 row, 1 feature, ")

@@ -16,6 +16,7 @@ from gbmap._utils.typing import Array
 _ROWS, _HTML_ROWS = 5, 10
 _CELL, _ABOUT = 56, 160  # the longest texts in a table, and in the line above it
 _SHOWN_OUTPUTS = 3
+_ROUNDING = 1e-13  # in the size of what has cancelled
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Shown:
 
     def rows(self, most: int) -> list[list[str]]:
         """Return the first rows as text, with the names of the columns above them."""
-        columns = [[name, *map(cell, column[:most])] for name, column in self.table.items()]
+        columns = [[name, *map(cell, _compared(column)[:most])] for name, column in self.table.items()]
         return [list(row) for row in zip(*columns)]
 
     def rest(self, most: int) -> str:
@@ -63,6 +64,17 @@ class Result:
         table = _row("th", head) + "".join(_row("td", row) for row in body)
         rest = html.escape(shown.rest(_HTML_ROWS))
         return f"<div>{about}<table>{table}</table>{f'<p>{rest}</p>' if rest else ''}</div>"
+
+
+def _compared(column: Any) -> Any:
+    """Return a column, with zeros for numbers that are rounding beside the largest one."""
+    if not (isinstance(column, np.ndarray) and column.dtype.kind == "f"):
+        return column
+    return _without_rounding(column, np.abs(column[np.isfinite(column)]).max(initial=0.0))
+
+
+def _without_rounding(values: Array, size: Any) -> Array:
+    return np.where(np.abs(values) <= _ROUNDING * size, 0.0, values)
 
 
 def _row(tag: str, cells: list[str]) -> str:
@@ -107,7 +119,7 @@ def by_feature(values: Array, feature_names: Array, what: str) -> dict[str, Any]
     order = np.argsort(-size, kind="stable")
     table: dict[str, Any] = {"feature": np.asarray(feature_names, dtype=object)[order]}
     if flat.shape[2] == 1:
-        table[f"mean {what}"] = flat.mean(axis=(0, 2))[order]
+        table[f"mean {what}"] = _without_rounding(flat.mean(axis=(0, 2)), size)[order]
     return table | {f"mean size of {what}": size[order]}
 
 
