@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedShuffleSplit
 
@@ -93,7 +94,8 @@ def search(task: Task, seed: int, template: Mapping[str, Any], **params: Any) ->
 def choice(model: Any) -> dict[str, float]:
     """What a fit has chosen, or was given."""
     best = getattr(model, "best_estimator_", model)
-    told = {"size": model.n_components_, "beta": best.beta, "l2_regularization": best.l2_regularization}
+    ridge = float(np.mean(best.l2_regularization_))
+    told = {"size": model.n_components_, "beta": best.beta, "l2_regularization": ridge}
     steps = getattr(best, "n_refinements_", None)
     return told if steps is None else told | {"refinements": int(steps.sum())}
 

@@ -26,7 +26,8 @@ def test_a_fit_that_chooses_by_itself_tells_what_it_chose_and_scores_with_it():
     told, scores = method.told(model), method.path(model, data.X)
     assert list(scores) == [told["size"]]
     np.testing.assert_allclose(scores[told["size"]], model.transform(data.X).sum(axis=1), atol=1e-8)
-    assert {"beta": told["beta"], "l2_regularization": told["l2_regularization"]} in model.candidates_
+    assert {"beta": told["beta"], "l2_regularization": "auto"} in model.candidates_
+    assert told["l2_regularization"] == model.l2_regularization_
 
 
 def test_refined_coordinates_are_at_most_as_many_as_asked_for_and_follow_the_bend():

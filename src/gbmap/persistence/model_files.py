@@ -104,6 +104,8 @@ _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
     "StageRecord": {"l2_regularizations": ()},
     "DriftDetector": {"measure": "neighbours"},
+    "GBMAPRegressorCV": {"edges_": []},
+    "GBMAPClassifierCV": {"edges_": []},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
     "GBMAPRegressor": {"refine_starts": 1, "_posterior": None},

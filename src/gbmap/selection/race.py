@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.refining import Boosted, refine_fit, same_length
+from gbmap._fit.refining import Boosted
 from gbmap._fit.sources.device import take
+from gbmap._rows.threads import effective_threads
 from gbmap._utils.typing import Array
 
 # Rows to fit, and rows held out.
@@ -21,9 +23,13 @@ Cut = tuple[Array, Array]
 
 # A fold ends when so many learners in a row have not helped its held-out rows.
 _PATIENCE = 10
-# After so many learners the better half of the candidates goes on, and later so many of them: by the curves
-# of all candidates on 14 of the paper's data sets, the one that is best in the end was always there.
-_HALVED_AFTER, _FINAL_AFTER, FINALISTS = 10, 30, 2
+# After so many learners the better half of the candidates goes on, but no fewer than two, and later the best.
+_HALVED_AFTER, _DECIDED_AFTER = 10, 30
+
+# Learners times numbers in X below which it takes longer to start processes than they save.
+_WORTH_PROCESSES = 5_000_000
+# Learners that a fold of a candidate grows on average, of the hundred that it may.
+_USUAL_LEARNERS = 40
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,10 @@ class Grown:
     model: Any
     ensemble: Ensemble | None = None
     losses: Sequence[float] = ()
+
+    def curve(self, length: int) -> Array:
+        """Return the losses, the last of them for those that would follow."""
+        return np.pad(np.array(self.losses), (0, length - len(self.losses)), mode="edge")
 
 
 @dataclass(frozen=True)
@@ -66,14 +76,14 @@ class Folds:
         """Return the mean over the folds, which are the second axis."""
         return np.average(losses, axis=1, weights=self.weights)
 
-    def each(self, function: Callable[..., Any], grown: Array, sizes: Sequence[int]) -> Array:
-        """Call a function with what was grown, by candidate and fold; each candidate has a size."""
+    def each(self, function: Callable[..., Any], grown: Array, n_components: int) -> Array:
+        """Call a function with what was grown, by candidate and fold, and how far to grow it."""
         # A new one for each call: called again, it counts the users of a large X, which it shares through a
         # file, one too low, and joblib's resource tracker prints a KeyError for the last of them.
         parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
         answers = parallel(
-            delayed(function)(each, size, self.X, self.y, self.row_weight, cut)
-            for of_candidate, size in zip(grown, sizes, strict=True)
+            delayed(function)(each, n_components, self.X, self.y, self.row_weight, cut)
+            for of_candidate in grown
             for each, cut in zip(of_candidate, self.cuts, strict=True)
         )
         together = np.empty(grown.shape, dtype=object)
@@ -82,41 +92,34 @@ class Folds:
         return together
 
 
-def race(
-    template: Any, candidates: Sequence[dict[str, Any]], n_components: int, folds: Folds, *, keeps_all: bool
-) -> tuple[Array, Array, Array]:
-    """Grow a model for each candidate and fold.
+def race(template: Any, candidates: Sequence[dict[str, Any]], n_components: int, folds: Folds) -> Array:
+    """Grow a model for each candidate and fold, and return the losses of their held-out rows.
 
     Returns
     -------
-    grown : array of Grown, of shape (n_candidates, n_folds)
-        None for candidates that dropped out, unless all are to be kept.
     losses : array of shape (n_candidates, n_folds, n_components)
         The last loss of a fold stands for those that would have followed.
-    finalists : array of int
-        Who got to the end, the best first.
     """
     models = [clone(template).set_params(refine=False, **each) for each in candidates]
     grown = np.array([[Grown(model) for _ in folds.cuts] for model in models], dtype=object)
     left, losses = np.arange(len(grown)), np.empty((*grown.shape, n_components))
     for n_learners, n_left in heats(len(grown), n_components):
-        if not keeps_all:
-            grown[left[n_left:]] = None
         left = left[:n_left]
-        grown[left] = folds.each(_grow, grown[left], [n_learners] * n_left)
-        curves = [np.array(each.losses) for each in grown[left].flat]
-        losses[left] = same_length(curves, n_components).reshape(losses[left].shape)
+        grown[left] = folds.each(_grow, grown[left], n_learners)
+        losses[left] = [[each.curve(n_components) for each in of_folds] for of_folds in grown[left]]
         lowest = folds.mean(losses[left]).min(axis=1)
         left = left[np.argsort(lowest, kind="stable")]
-    return grown, losses, left
+    return losses
 
 
 def heats(n_candidates: int, n_components: int) -> list[tuple[int, int]]:
     """Return up to how many learners to grow, and how many candidates."""
-    if n_candidates <= FINALISTS:
-        return [(n_components, n_candidates)]
-    ends = [end for end in (_HALVED_AFTER, _FINAL_AFTER) if end < n_components] + [n_components]
-    return list(zip(ends, (n_candidates, -(-n_candidates // 2), FINALISTS)))
+    plan = [(_HALVED_AFTER, n_candidates), (_DECIDED_AFTER, max(2, -(-n_candidates // 2))), (n_components, 1)]
+    if n_candidates <= 2:
+        plan = plan[1:] if n_candidates == 2 else plan[2:]
+    # Those that begin before there are enough learners; the last of them goes to the end.
+    begun = [heat for heat, before in zip(plan, [(0, 0), *plan]) if before[0] < n_components]
+    return [*begun[:-1], (n_components, begun[-1][1])]
 
 
 def _grow(grown: Grown, n_components: int, X: Any, y: Any, weight: Array | None, fold: Cut) -> Grown:
@@ -134,17 +137,6 @@ def _grow(grown: Grown, n_components: int, X: Any, y: Any, weight: Array | None,
     return Grown(grown.model, ensemble, losses)
 
 
-def refined_losses(grown: Grown, n_components: int, X: Any, y: Any, weight: Array | None, fold: Cut) -> Array:
-    """Return the held-out losses as the first learners of a fold are refined."""
-    assert grown.ensemble is not None
-    model = clone(grown.model).set_params(refine=True, refine_starts=1)
-    with _opened(model, X, y, weight, fold) as fit:
-        first = grown.ensemble[: n_components * grown.ensemble.n_outputs]
-        curves = refine_fit(replace(fit, ensemble=first)).curves
-    assert curves is not None
-    return curves[:, 0].mean(axis=0)
-
-
 def _opened(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> AbstractContextManager[Boosted]:
     """Return what a fit to a fold begins with, its held-out rows for validation."""
     to_fit, held_out = (
@@ -155,3 +147,23 @@ def _opened(model: Any, X: Any, y: Any, weight: Array | None, fold: Cut) -> Abst
 
 def _is_past_best(losses: Sequence[float]) -> bool:
     return len(losses) > 0 and len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
+
+
+def check_classes(y: Any, cuts: list[Cut]) -> None:
+    """Refuse folds in which a class is held out that is nowhere to learn."""
+    labels = np.asarray(y)
+    for train, test in cuts:
+        unknown = np.setdiff1d(labels[test], labels[train])
+        if len(unknown):
+            raise ValueError(
+                f"cv must leave rows of every class to learn in each fold, got none of {unknown.tolist()}; "
+                "leave out classes with few rows, or pass another cv."
+            )
+
+
+def n_processes(n_jobs: int | None, n_fits: int, n_components: int, shape: tuple[int, ...]) -> int:
+    """Return the number of processes for so many fits to rows of this shape, where None is to choose."""
+    work = n_fits * min(n_components, _USUAL_LEARNERS) * math.prod(shape)
+    if n_jobs is None and work < _WORTH_PROCESSES:
+        return 1
+    return effective_threads(n_jobs, work)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
+from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,40 +12,36 @@ from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     RegressorMixin,
-    TransformerMixin,
     clone,
 )
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.utils.validation import indexable
 
 from gbmap._core.arrays import in_memory
-from gbmap._core.refinement import is_automatic
+from gbmap._fit.log import logger
 from gbmap._fit.reading import Given
-from gbmap._fit.refining import best_step, same_length
-from gbmap._rows.threads import effective_threads
 from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import HasMethods, Interval, check_sample_weight, check_y, num_samples
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
-from gbmap.selection.race import FINALISTS, Cut, Folds, race, refined_losses
+from gbmap.selection.chosen import PassesOn
+from gbmap.selection.race import Cut, Folds, check_classes, n_processes, race
 
 __all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
 
-# Smooth and sharp, and from next to no ridge to that of few rows and many columns.
+# Smooth and sharp; a fit finds the ridge better than a few numbers would.
 _BETAS = (2.0, 10.0)
-_L2_REGULARIZATIONS = (1e-3, 3e-2, 1.0)
-# Learners times numbers in X below which it takes longer to start processes than they save.
-_WORTH_PROCESSES = 5_000_000
-# Learners that a fold of a candidate grows on average, of the hundred that it may.
-_USUAL_LEARNERS = 40
+_L2_REGULARIZATIONS = ("auto",)
+# Of fewer different numbers every one is at the edge.
+_NUMBERS_WITH_INSIDE = 3
 
 
 class BaseGBMAPCV(
-    TransformerMixin,  # type: ignore[misc]
+    PassesOn,
     BaseEstimator,  # type: ignore[misc]
 ):
     """What both share: everything but the meaning of y."""
@@ -76,7 +72,7 @@ class BaseGBMAPCV(
         betas: Any = _BETAS,
         l2_regularizations: Any = _L2_REGULARIZATIONS,
         estimator: Any = None,
-        cv: Any = 5,
+        cv: Any = 3,
         one_standard_error: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -118,21 +114,30 @@ class BaseGBMAPCV(
         seed = seed_of(self.random_state) % 2**32
         template = self._template(seed)
         folds = self._folds(template, (X, y, sample_weight), groups, params, seed)
-        self.__dict__.pop("refinement_losses_", None)
-        grown, self.cv_losses_, finalists = race(
-            template, self.candidates_, self.n_components, folds, keeps_all=self.one_standard_error
-        )
+        self.cv_losses_ = race(template, self.candidates_, self.n_components, folds)
         self._choose(folds)
-        settings = {}
-        if is_automatic(template.refine):
-            settings["refine"] = self._refine(grown, finalists[:FINALISTS], folds)
         best = self.candidates_[self.best_index_]
-        self.beta_, self.l2_regularization_ = best["beta"], best["l2_regularization"]
+        self.beta_ = best["beta"]
+        self.edges_ = list(self._edges(best))
+        for sentence in self.edges_:
+            logger.warning(sentence)
         self.best_estimator_ = clone(template).set_params(
-            **best, **settings, n_components=self.n_components_, n_jobs=self.n_jobs
+            **best, n_components=self.n_components_, n_jobs=self.n_jobs
         )
         self.best_estimator_.fit(folds.X, folds.y, folds.row_weight)
         return self
+
+    def _edges(self, best: dict[str, Any]) -> Iterator[str]:
+        """Yield a sentence for each number that was chosen at the edge of those tried."""
+        if self.n_components_ == self.n_components:
+            yield f"n_components_={self.n_components_} is the most that was tried; raise n_components."
+        for name, grid in (("beta", "betas"), ("l2_regularization", "l2_regularizations")):
+            numbers = {each[name] for each in self.candidates_} - {"auto"}
+            if len(numbers) < _NUMBERS_WITH_INSIDE or best[name] not in (min(numbers), max(numbers)):
+                continue
+            if best[name] > 0:
+                end, side = ("smallest", "smaller") if best[name] == min(numbers) else ("largest", "larger")
+                yield f"{name}={best[name]:g} is the {end} of {grid}; add {side} ones."
 
     def _folds(self, template: Any, given: Given, groups: Any, params: dict[str, Any], seed: int) -> Folds:
         """Return the rows in folds, and set the candidates; refuse what no fold could be fitted to."""
@@ -146,34 +151,16 @@ class BaseGBMAPCV(
             raise ValueError(f"X must have at least 3 rows for folds, got n_samples={n_rows}.")
         targets = template._target_reader(fitted=False)
         targets.learn(check_y(y, estimator=self, **targets.rules), "y")
-        self.candidates_ = [
-            {"beta": float(beta), "l2_regularization": float(ridge)}
-            for beta in self._grid("betas", lowest_is_allowed=False)
-            for ridge in self._grid("l2_regularizations", lowest_is_allowed=True)
-        ]
+        self.candidates_ = list(
+            ParameterGrid({"beta": self.betas, "l2_regularization": self.l2_regularizations})
+        )
+        for each in self.candidates_:
+            clone(template).set_params(**each)._validate_params()
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, n_rows)
         cuts = self._cuts(X, y, sample_weight, seed, self._routed(sample_weight, groups, params))
-        n_learners = len(self.candidates_) * len(cuts) * min(self.n_components, _USUAL_LEARNERS)
-        n_jobs = _processes(self.n_jobs, n_learners * math.prod(np.shape(X)))
+        n_jobs = n_processes(self.n_jobs, len(self.candidates_) * len(cuts), self.n_components, np.shape(X))
         return Folds(X, y, sample_weight, cuts, n_jobs, self.verbose)
-
-    def _refine(self, grown: Array, finalists: Array, folds: Folds) -> int:
-        """Set which model to refine, the best of a few, each at its best size, and return by how much."""
-        mean = folds.mean(self.cv_losses_)
-        tried = np.array([self.best_index_]) if self.one_standard_error else finalists
-        sizes = {i: int(np.argmin(mean[i])) + 1 for i in tried} | {self.best_index_: self.n_components_}
-        curves = folds.each(refined_losses, grown[tried], [sizes[i] for i in tried])
-        losses = same_length(list(curves.flat)).reshape(*curves.shape, -1)
-        self.refinement_losses_ = {int(i): each for i, each in zip(tried, losses)}
-        refined = folds.mean(losses)
-        nth, step = np.unravel_index(int(np.argmin(refined)), refined.shape)
-        without = self.cv_losses_[self.best_index_, :, self.n_components_ - 1]
-        if not best_step(np.column_stack([without, losses[nth, :, step]]), folds.weights):
-            return 0
-        self.best_index_, self.n_components_ = int(tried[nth]), sizes[tried[nth]]
-        self.best_loss_ = float(refined[nth, step])
-        return int(step)
 
     def _template(self, seed: int) -> Any:
         template = self._kind() if self.estimator is None else clone(self.estimator)
@@ -184,24 +171,13 @@ class BaseGBMAPCV(
             )
         return template.set_params(n_components=self.n_components, early_stopping=False, random_state=seed)
 
-    def _grid(self, name: str, *, lowest_is_allowed: bool) -> Array:
-        values = np.asarray(getattr(self, name), dtype=object).reshape(-1)
-        if not len(values):
-            raise ValueError(f"{name} must hold at least one number, got none.")
-        for value in values:
-            is_number = isinstance(value, Real) and np.isfinite(float(value))
-            if not is_number or not (float(value) > 0 or (lowest_is_allowed and value == 0)):
-                rule = "non-negative" if lowest_is_allowed else "positive"
-                raise ValueError(f"{name} must hold {rule} finite numbers, got {value!r}.")
-        return values
-
     def _cuts(self, X: Any, y: Any, weight: Array | None, seed: int, routed: dict[str, Any]) -> list[Cut]:
         splitter = check_cv(self.cv, y, classifier=self._kind is GBMAPClassifier)
         if isinstance(self.cv, Integral):  # rows may come sorted
             splitter = type(splitter)(self.cv, shuffle=True, random_state=seed)
         cuts = list(splitter.split(X, y, **routed))
         if self._kind is GBMAPClassifier:
-            _check_classes(y, cuts)
+            check_classes(y, cuts)
         if weight is not None:
             cuts = [(train, test) for train, test in cuts if weight[test].any()]
             if not cuts:
@@ -237,91 +213,15 @@ class BaseGBMAPCV(
         return router.add(splitter=self.cv, method_mapping=to_splitter)
 
     def _choose(self, folds: Folds) -> None:
-        """Set which candidate and how many learners: the lowest mean loss, or the simplest model near it."""
+        """Set which candidate and how many learners: the lowest mean loss, or the fewest learners near it."""
         mean = folds.mean(self.cv_losses_)
         spread = np.sqrt(folds.mean((self.cv_losses_ - mean[:, None]) ** 2))
         best = tuple(np.unravel_index(int(np.argmin(mean)), mean.shape))
         if self.one_standard_error:
             limit = mean[best] + spread[best] / np.sqrt(max(len(folds.cuts) - 1, 1))
-            best = min(map(tuple, np.argwhere(mean <= limit)), key=self._complexity)
+            best = min(map(tuple, np.argwhere(mean <= limit)), key=lambda place: (place[1], mean[place]))
         self.best_index_, self.n_components_ = int(best[0]), int(best[1]) + 1
         self.best_loss_ = float(mean[best])
-
-    def _complexity(self, place: tuple[Any, ...]) -> tuple[float, float, float]:
-        candidate = self.candidates_[place[0]]
-        return place[1], -candidate["l2_regularization"], candidate["beta"]
-
-    def predict(self, X: Any) -> Any:
-        """Return the prediction of the chosen model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self._fitted().predict(X)
-
-    def transform(self, X: Any) -> Any:
-        """Return the embedding by the chosen model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        phi : array of shape (n_samples, ``n_components_`` * n_outputs)
-        """
-        return self._fitted().transform(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the coordinates, as `GBMAPRegressor` gives them.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            The names of the columns of X. They change nothing, but must be those of the fit.
-
-        Returns
-        -------
-        names : array of str of shape (``n_components_`` * n_outputs,)
-        """
-        return self._fitted().get_feature_names_out(input_features)
-
-    def _fitted(self) -> Any:
-        check_is_fitted(self)
-        return self.best_estimator_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns of X."""
-        return int(self._of_best("n_features_in_"))
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the columns of X, if they had any."""
-        return self._of_best("feature_names_in_")
-
-    @property
-    def ensemble_(self) -> Any:
-        """The learners of the chosen model."""
-        return self._of_best("ensemble_")
-
-    @property
-    def feature_importances_(self) -> Array:
-        """How much each column adds to the chosen model's prediction, as in `GBMAPRegressor`."""
-        return self._of_best("feature_importances_")
-
-    def _of_best(self, name: str) -> Any:
-        if "best_estimator_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
-        return getattr(self.best_estimator_, name)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "best_estimator_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -331,24 +231,24 @@ class BaseGBMAPCV(
 
 
 class GBMAPRegressorCV(ScoresInMemory, RegressorMixin, BaseGBMAPCV):  # type: ignore[misc]
-    """`GBMAPRegressor` with the number of learners, beta and the ridge chosen by cross-validation.
+    """`GBMAPRegressor` with the number of learners and beta chosen by cross-validation.
 
-    One fit for each fold and pair of beta and ridge tells the losses of all numbers of learners, since the
-    first k learners of a fit are the fit with k. So pairs can be compared on the way: the better half
-    of them goes on after 10 learners, the best two after 30.
+    One fit for each fold and candidate tells the losses of all numbers of learners, since the first k
+    learners of a fit are the fit with k. So candidates can be compared on the way: the better half of them,
+    but no fewer than two, goes on after 10 learners, and the best after 30.
 
     Parameters
     ----------
     n_components : int, default=100
         The most learners to try.
     betas : sequence of float, default=(2.0, 10.0)
-    l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
+    l2_regularizations : sequence of float or "auto", default=("auto",)
+        Every pair of a beta and a ridge is a candidate. By "auto" each fit finds its ridge.
     estimator : GBMAPRegressor, default=None
         The other parameters; None is those by default. Its own ``n_components``, ``beta``,
-        ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count. With ``refine=True`` the
-        best models of the best two pairs are refined in every fold too, and ``refine`` of the chosen one
-        is the number of iterations that was best. A number is passed on to the chosen one.
-    cv : int, splitter or iterable, default=5
+        ``l2_regularization``, ``early_stopping`` and ``random_state`` do not count. ``refine`` is that of the
+        chosen one; candidates are compared without.
+    cv : int, splitter or iterable, default=3
         A number of folds, which are drawn at random; or as in scikit-learn. A splitter by groups gets
         those that `fit` was given.
     one_standard_error : bool, default=False
@@ -364,21 +264,23 @@ class GBMAPRegressorCV(ScoresInMemory, RegressorMixin, BaseGBMAPCV):  # type: ig
     ----------
     best_estimator_ : GBMAPRegressor
         Fitted to all rows.
-    n_components_, beta_, l2_regularization_ : int, float, float
+    n_components_, beta_ : int, float
         What was chosen.
+    l2_regularization_ : float or array of shape (n_outputs,)
+        The ridge of its last learner.
+    edges_ : list of str
+        A sentence, which is logged too, for each of these that is at the edge of what was tried: the most
+        learners, or the first or last of three numbers or more.
     best_loss_ : float
         Its mean loss on held-out rows, in the units of y.
     candidates_ : list of dict
-        The pairs of beta and ridge.
+        Those that were compared.
     best_index_ : int
         Which of them was chosen.
     cv_losses_ : array of shape (n_candidates, n_folds, n_components)
         Mean losses of the held-out rows, by the number of learners, without the 0.5 % of rows with the
         largest: rows far from all others do not decide. A fold ends when ten learners in a row have not
-        helped, or its pair has fallen behind; its last loss stands for those that follow.
-    refinement_losses_ : dict of arrays of shape (n_folds, n_iterations + 1)
-        If models were refined: the same by iterations of refinement from one start, for the candidates that
-        were tried, by number.
+        helped, or its candidate has fallen behind; its last loss stands for those that follow.
 
     See Also
     --------
@@ -408,19 +310,19 @@ def _has_probabilities(search: GBMAPClassifierCV) -> bool:
 
 
 class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: ignore[misc]
-    """`GBMAPClassifier` with the number of learners, beta and the ridge chosen by cross-validation.
+    """`GBMAPClassifier` with the number of learners and beta chosen by cross-validation.
 
-    Pairs of beta and ridge race along the path of learners, as in `GBMAPRegressorCV`.
+    Candidates race along the path of learners, as in `GBMAPRegressorCV`.
 
     Parameters
     ----------
     n_components : int, default=100
         The most learners to try.
     betas : sequence of float, default=(2.0, 10.0)
-    l2_regularizations : sequence of float, default=(0.001, 0.03, 1.0)
+    l2_regularizations : sequence of float or "auto", default=("auto",)
     estimator : GBMAPClassifier, default=None
         The other parameters, as in `GBMAPRegressorCV`.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, default=3
         A number of folds, which are drawn at random, with the classes in proportion; or as in
         scikit-learn.
     one_standard_error : bool, default=False
@@ -433,13 +335,14 @@ class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: 
     best_estimator_ : GBMAPClassifier
         Fitted to all rows.
     classes_ : array of shape (n_classes,)
-    n_components_, beta_, l2_regularization_ : int, float, float
+    n_components_, beta_ : int, float
         What was chosen.
+    l2_regularization_ : float or array of shape (n_outputs,)
+    edges_ : list of str
     best_loss_ : float
     candidates_ : list of dict
     best_index_ : int
     cv_losses_ : array of shape (n_candidates, n_folds, n_components)
-    refinement_losses_ : dict of arrays of shape (n_folds, n_iterations + 1)
         As in `GBMAPRegressorCV`.
 
     See Also
@@ -489,22 +392,3 @@ class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: 
         p : array of shape (n_samples, n_classes)
         """
         return self._fitted().predict_proba(X)
-
-
-def _check_classes(y: Any, cuts: list[Cut]) -> None:
-    """Refuse folds in which a class is held out that is nowhere to learn."""
-    labels = np.asarray(y)
-    for train, test in cuts:
-        unknown = np.setdiff1d(labels[test], labels[train])
-        if len(unknown):
-            raise ValueError(
-                f"cv must leave rows of every class to learn in each fold, got none of {unknown.tolist()}; "
-                "leave out classes with few rows, or pass another cv."
-            )
-
-
-def _processes(n_jobs: int | None, work: int) -> int:
-    """Return the number of processes for learners times numbers in X, where None is to choose."""
-    if n_jobs is None and work < _WORTH_PROCESSES:
-        return 1
-    return effective_threads(n_jobs, work)
