@@ -138,7 +138,7 @@ def test_early_stopping_keeps_the_best_prefix(patience):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_early_stopping_on_rows_set_aside(kind):
-    model, X, y = model_and_data(kind, early_stopping=True, validation_fraction=0.3, n_components=15)
+    model, X, y = model_and_data(kind, early_stopping=True, validation_fraction=0.3, n_components=8)
     model.fit(X, y)
     curve = model.validation_loss_curve_
     assert curve.shape == model.loss_curve_.shape == (model.n_components_ + 1,)

@@ -198,20 +198,20 @@ def test_p_values_count_the_calibration_rows_at_or_above():
 def test_p_values_are_exactly_valid_for_rows_exchangeable_with_the_calibration_rows():
     X, y = make_rows()
     model = regressor().fit(X, y)
-    X_new, y_new = make_rows(300 * 69, seed=1)
+    X_new, y_new = make_rows(150 * 69, seed=1)
     p = []
-    for rows, labels in zip(np.split(X_new, 300), np.split(y_new, 300)):
+    for rows, labels in zip(np.split(X_new, 150), np.split(y_new, 150)):
         detector = DriftDetector(model).fit(X, y, X_cal=rows[:19], y_cal=labels[:19])
         p.append(detector.p_values(rows[19:]))
     for level in (0.05, 0.1, 0.25, 0.5):
         # Of 20 equally likely ranks so many count; a lot of calibration rows sets a rate of its own.
-        spread = np.sqrt(level * (1 - level) / 20 / 300)
+        spread = np.sqrt(level * (1 - level) / 20 / 150)
         assert abs((np.concatenate(p) <= level).mean() - level) < 4 * spread
 
 
 def test_p_values_are_nearly_valid_after_cross_fitting():
     p = []
-    for seed in range(25):
+    for seed in range(15):
         detector = DriftDetector(regressor(n_components=1), random_state=0).fit(*make_rows(150, seed))
         p.append(detector.p_values(make_rows(500, seed=1000 + seed)[0]))
     for level in (0.05, 0.1, 0.25):

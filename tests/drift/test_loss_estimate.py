@@ -178,7 +178,7 @@ def test_the_interval_of_a_batch_holds_the_true_mean_most_of_the_time(crossed):
     hits = 0
     for seed in range(20):
         (X, y), (X_cal, y_cal), (new, labels) = (make_rows(200, 3 * seed + i) for i in range(3))
-        detector = DriftDetector(regressor(n_components=1), random_state=0)
+        detector = DriftDetector(regressor(n_components=1), random_state=0, cv=2)
         detector = detector.fit(X, y) if crossed else detector.fit(X, y, X_cal=X_cal, y_cal=y_cal)
         estimate = detector.estimate_loss(new)
         hits += estimate.mean_lower <= squares(detector.estimator_, new, labels).mean() <= estimate.mean_upper

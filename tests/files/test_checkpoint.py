@@ -56,6 +56,7 @@ def fit_until(model, path, stage, monkeypatch, *data):
             model.fit(*(data or (X, y)), checkpoint=path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_a_process_killed_at_random_moments_ends_with_the_same_model(tmp_path, start, early_stopping):
     path, rng = tmp_path / "fit.gbmap", np.random.default_rng(early_stopping)

@@ -316,6 +316,7 @@ def test_a_value_nearer_than_the_solver_can_tell_is_passed_but_nothing_is_proved
     assert not result.proved
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("row", [0, 3, 4, 8])
 @pytest.mark.parametrize("shift", [-0.7, 0.7])
 def test_through_a_pipeline_the_answer_is_a_row_of_the_users(row, shift):
