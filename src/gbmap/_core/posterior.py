@@ -9,7 +9,9 @@ was minimised: with H_j the Gauss-Newton matrix of the mean loss in them, and T 
 with x in the units of the ridge. Learners are taken as independent. What several of them know would count for
 each, and the share makes up for it: gamma_j = trace(H_j (H_j + 2 ridge)^-1) counts the numbers of one learner
 that the data determines, gamma those of all together. So the mean of var f over the rows is that of learners
-taken together. The squared residuals of new rows are larger by n / (n - gamma) than those of the fit.
+taken together. Residuals of new rows are larger than those of the fit: with k = gamma / n, the mean of their
+squares by 1 / (1 - k)^2, as leaving rows out one by one would tell (generalised cross-validation). The part
+1 / (1 + k) of that is noise, and the rest var f.
 """
 
 from __future__ import annotations
@@ -33,10 +35,13 @@ from gbmap._utils.typing import Array
 
 # All learners are counted together on so many rows.
 _JOINT_ROWS = 300
+_HALF_AND_WHOLE = slice(None, None, 2), slice(None)
+# More than this share of what rows tell is never taken as known, or nothing would be left to tell the noise.
+_MOST_KNOWN = 1 - 1e-6
 # So many numbers are kept for the directions of all learners, but at least so many directions of each.
-_NUMBERS, _LEAST_DIRECTIONS = 1 << 18, 4
-# The leading directions of a wide matrix are found among so many more, by so many products.
-_EXTRA_DIRECTIONS, _PRODUCTS, _PROBES = 8, 3, 4
+_NUMBERS, _LEAST_DIRECTIONS = 1 << 16, 4
+# A few of many are found among so many more, by so many products; all, if they are a few times as many.
+_EXTRA_DIRECTIONS, _PRODUCTS, _FEW_TIMES = 4, 2, 4
 # A ridge below this part of the largest curvature counts as this: without any, some weights would be free.
 _LEAST_RIDGE = 1e-6
 
@@ -195,6 +200,8 @@ class _Fitted:
     loss : Loss
     mean_loss, mean_square : float
         Of the residuals y - f.
+    variance : float
+        Of y - f_0.
     """
 
     X: _RidgeRows
@@ -203,6 +210,7 @@ class _Fitted:
     loss: Loss
     mean_loss: float
     mean_square: float
+    variance: float
 
     @classmethod
     def of(
@@ -229,67 +237,72 @@ class _Fitted:
             loss,
             float(share @ loss.value(y, f)),
             float(share @ (y - f) ** 2),
+            float(share @ (y - rows.F[output] - share @ (y - rows.F[output])) ** 2),
         )
 
     def spread(self, ridge: float, rank: int, n_rows: float) -> tuple[Array, Array, Array, float]:
         """Return directions, variances, the rest and the noise, given twice the ridge."""
-        found = [
-            _leading(partial(self.X.product, self.curvature * slope**2), self.X.A.shape[1] + 1, rank)
-            for slope in self.slopes.T
-        ]
-        values, vectors, rests = (np.array(each) for each in zip(*found))
+        shares, size = self.curvature[:, None] * self.slopes**2, self.X.A.shape[1] + 1
+        found = [_leading(partial(self.X.product, share), size, rank) for share in shares.T]
+        values, vectors = (np.array(each) for each in zip(*found))
+        n_others = size - rank
+        rests = (self.X.squares() @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
         ridge = max(ridge, _LEAST_RIDGE * float(values.max(initial=0.0)), np.finfo(float).tiny)
-        n_others = vectors.shape[2] - rank
-        each = (values / (values + ridge)).sum() + n_others * (rests / (rests + ridge)).sum()
-        share = 1.0 if len(found) == 1 or each == 0 else min(self._n_determined(ridge) / each, 1.0)
-        larger = n_rows / max(n_rows - share * each - 1, 1.0)  # one for the levels
+        alone = (values / (values + ridge)).sum() + n_others * (rests / (rests + ridge)).sum()
+        together = alone if len(found) == 1 else self._n_determined(ridge, n_rows, alone)
+        known = min(together / n_rows, _MOST_KNOWN)
+        larger = 1 / ((1 - known) ** 2 * (1 + known))
+        if self.mean_square > 0:  # rows learned by heart tell nothing of the noise, but y has no more
+            larger = min(larger, max(self.variance / self.mean_square, 1.0))
         unit = self.loss.noise(self.mean_loss) * (larger if self.loss.degree else 1.0)
-        scale = share * unit / n_rows
+        scale = unit / n_rows * (together / alone if alone else 1.0)
         rest = scale / (rests + ridge) if n_others else np.zeros(len(found))
         return vectors, scale / (values + ridge), rest, float(np.sqrt(larger * self.mean_square))
 
-    def _n_determined(self, ridge: float) -> float:
-        """Return how many numbers of all learners together the data determines, by the kernel of rows.
+    def _n_determined(self, ridge: float, n_rows: float, most: float) -> float:
+        """Return how many numbers of all learners together the data determines, by the kernel of some rows.
 
-        With J the rows of derivatives in all weights, trace(J^T J (J^T J + ridge)^-1) is n less
-        ridge trace((J J^T + ridge)^-1), and J J^T takes no more than products of rows and of slopes.
+        If these stand for all rows, which count more often then, it is too low: they have no more to tell. If
+        they are rows beside others, it grows with the rows to the power of a rate, which half of them tell,
+        and which falls with the rows: so it is too high. If each row is new, at a rate of one, the second
+        holds; if more rows tell nothing new, the first.
         """
         some = every(len(self.slopes), _JOINT_ROWS)
-        step = len(self.curvature) / len(self.curvature[some])
-        along = np.sqrt(step * self.curvature[some])[:, None] * self.slopes[some]
+        along = self.slopes[some] * np.sqrt(len(self.slopes) * self.curvature[some])[:, None]
         kernel, slopes = self.X.gram(some), along @ along.T
         # Sparse rows far from zero lose digits, and what is left of them need not be a kernel.
         lost = np.finfo(float).eps * len(kernel) * float(self.X.shift @ self.X.shift * slopes.max())
-        ridge = max(ridge, lost)
         kernel *= slopes
-        kernel[np.diag_indices_from(kernel)] += ridge
-        inverse, _ = dtrtri(np.linalg.cholesky(kernel).T)
-        return float(len(kernel) - ridge * np.vdot(inverse, inverse))
+        low = _n_determined(kernel, max(len(kernel) * ridge, lost))
+        if n_rows <= len(kernel):
+            return min(low, most)
+        half, whole = (_n_determined(kernel[s, s], max(n_rows * ridge, lost)) for s in _HALF_AND_WHOLE)
+        rate = float(np.clip(np.log2(whole / half), 0.0, 1.0)) if half else 0.0
+        high = min(whole * (n_rows / len(kernel)) ** rate, most)
+        return low * (max(low, high) / low) ** rate if low else 0.0
 
 
-def _leading(product: Callable[[Array], Array], size: int, rank: int) -> tuple[Array, Array, float]:
-    """Return the largest eigenvalues of V -> H V, (k,), their vectors, (k, size), and the mean of the others.
+def _n_determined(kernel: Array, ridge: float) -> float:
+    """Return trace(K (K + ridge)^-1).
 
-    Those of a wide matrix are found by subspace iteration, and the sum of the others by random probes.
+    With J the rows of derivatives in all weights, that is also the trace of J^T J (J^T J + ridge)^-1; and
+    K = J J^T takes no more than products of rows and of slopes.
     """
-    if size <= rank + _EXTRA_DIRECTIONS:
-        H = product(np.eye(size))
-        values, vectors = np.linalg.eigh((H + H.T) / 2)
+    inverse, _ = dtrtri(np.linalg.cholesky(kernel + ridge * np.eye(len(kernel))).T)
+    return float(len(kernel) - ridge * np.vdot(inverse, inverse))
+
+
+def _leading(product: Callable[[Array], Array], size: int, rank: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of V -> H V, (k,), and their vectors, (k, size).
+
+    Those of a wide matrix are found by subspace iteration.
+    """
+    if size <= _FEW_TIMES * (rank + _EXTRA_DIRECTIONS):
+        Q = np.eye(size)
     else:
-        rng = np.random.default_rng(0)
-        Q = rng.normal(size=(size, rank + _EXTRA_DIRECTIONS))
+        Q = np.random.default_rng(0).normal(size=(size, rank + _EXTRA_DIRECTIONS))
         for _ in range(_PRODUCTS - 1):
             Q = np.linalg.qr(product(Q))[0]
-        H = Q.T @ product(Q)
-        values, vectors = np.linalg.eigh((H + H.T) / 2)
-        vectors = Q @ vectors
-    largest = vectors[:, ::-1][:, :rank]
-    if rank == size:
-        others = 0.0
-    elif size <= rank + _EXTRA_DIRECTIONS:
-        others = float(values[: size - rank].clip(min=0.0).mean())
-    else:
-        probes = rng.choice([-1.0, 1.0], size=(size, _PROBES))
-        probes -= largest @ (largest.T @ probes)
-        others = max(float((probes * product(probes)).sum()) / _PROBES / (size - rank), 0.0)
-    return values[::-1][:rank].clip(min=0.0), largest.T, others
+    H = Q.T @ product(Q)
+    values, vectors = np.linalg.eigh((H + H.T) / 2)
+    return values[::-1][:rank].clip(min=0.0), (Q @ vectors[:, ::-1][:, :rank]).T

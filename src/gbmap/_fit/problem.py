@@ -26,7 +26,7 @@ from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array
 
 # The spread of learners is found on so many rows, or so many a column; of so many numbers in X at most.
-_ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 23
+_ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 21
 
 
 @dataclass(frozen=True)

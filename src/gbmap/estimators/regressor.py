@@ -228,8 +228,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         those that were found, as far as the ridge term and the curvature of the loss allow; learners count as
         independent, but for one factor that their common freedom gives. The error of ``init`` does not
         count. The variance of y around f is the mean of ``(y - f)**2`` over training rows, 2,000 of them
-        or 20 a column, whatever the loss, times ``n / (n - gamma)`` where gamma numbers of the model were
-        determined by the data.
+        or 20 a column, whatever the loss, made larger by what the fit has learned by heart:
+        ``1 / ((1 - k)**2 (1 + k))`` times if the data determines k n numbers of the model.
 
         Examples
         --------
