@@ -33,8 +33,8 @@ from gbmap.selection.race import Cut, Folds, check_classes, n_processes, race
 
 __all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
 
-# Smooth and sharp; a fit finds the ridge better than a few numbers would.
-_BETAS = (2.0, 10.0)
+# The estimators' own, and a sharper one; a fit finds the ridge better than a few numbers would.
+_BETAS = (5.0, 10.0)
 _L2_REGULARIZATIONS = ("auto",)
 # Of fewer different numbers every one is at the edge.
 _NUMBERS_WITH_INSIDE = 3
@@ -241,7 +241,7 @@ class GBMAPRegressorCV(ScoresInMemory, RegressorMixin, BaseGBMAPCV):  # type: ig
     ----------
     n_components : int, default=100
         The most learners to try.
-    betas : sequence of float, default=(2.0, 10.0)
+    betas : sequence of float, default=(5.0, 10.0)
     l2_regularizations : sequence of float or "auto", default=("auto",)
         Every pair of a beta and a ridge is a candidate. By "auto" each fit finds its ridge.
     estimator : GBMAPRegressor, default=None
@@ -318,7 +318,7 @@ class GBMAPClassifierCV(ScoresInMemory, ClassifierMixin, BaseGBMAPCV):  # type: 
     ----------
     n_components : int, default=100
         The most learners to try.
-    betas : sequence of float, default=(2.0, 10.0)
+    betas : sequence of float, default=(5.0, 10.0)
     l2_regularizations : sequence of float or "auto", default=("auto",)
     estimator : GBMAPClassifier, default=None
         The other parameters, as in `GBMAPRegressorCV`.
