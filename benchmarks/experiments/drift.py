@@ -37,7 +37,7 @@ from gbmap.drift import DriftDetector, EuclideanDetector
 
 Array = NDArray[Any]
 
-SEARCH = GBMAP(m=10, params={"beta": 5.0, "max_iter": 200})
+SEARCH = GBMAP(m=10, params={"beta": 5.0, "l2_regularization": 1e-3, "max_iter": 200})
 WATCHED = GBMAP(m=20, params={"beta": 5.0, "l2_regularization": 1e-3, "max_iter": 200})
 NEIGHBOURS, MODELS, THREADS = 5, 5, 1
 TAIL = 0.05
@@ -222,6 +222,12 @@ def _gbmap(case: Case, distance_weight: float = 0.0) -> Array:
     return detector.fit(case.reference.X, case.reference.y).indicator(case.data.X[case.judged])
 
 
+def _spread(case: Case) -> Array:
+    """The spread of the prediction by the posterior of its weights."""
+    detector = DriftDetector(case.model, measure="spread")
+    return detector.fit(case.reference.X, case.reference.y).indicator(case.data.X[case.judged])
+
+
 def _euclid(case: Case) -> Array:
     detector = EuclideanDetector(NEIGHBOURS, random_state=case.seed)
     return detector.fit(case.reference.X).indicator(case.data.X[case.judged])
@@ -262,6 +268,7 @@ def _bootstrap(case: Case) -> Array:
 INDICATORS: dict[str, Callable[[Case], Array]] = {
     "gbmap": _gbmap,
     "gbmap+distance": partial(_gbmap, distance_weight=1.0),
+    "gbmap-spread": _spread,
     "euclid": _euclid,
     "isolation-forest": _isolation_forest,
     "mahalanobis": _mahalanobis,

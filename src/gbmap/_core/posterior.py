@@ -39,7 +39,7 @@ _HALF_AND_WHOLE = slice(None, None, 2), slice(None)
 # More than this share of what rows tell is never taken as known, or nothing would be left to tell the noise.
 _MOST_KNOWN = 1 - 1e-6
 # So many numbers are kept for the directions of all learners, but at least so many directions of each.
-_NUMBERS, _LEAST_DIRECTIONS = 1 << 16, 4
+_NUMBERS, _LEAST_DIRECTIONS = 1 << 18, 4
 # A few of many are found among so many more, by so many products; all, if they are a few times as many.
 _EXTRA_DIRECTIONS, _PRODUCTS, _FEW_TIMES = 4, 2, 4
 # A ridge below this part of the largest curvature counts as this: without any, some weights would be free.
