@@ -357,6 +357,14 @@ def test_rows_learned_by_heart_are_not_taken_for_knowledge(shape):
     assert fitted < 0.7 * np.median(std)  # which is what the residuals of the fit would say
 
 
+def test_the_noise_is_no_larger_than_the_spread_of_y_where_all_rows_are_learned_by_heart():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(540, 300)), rng.normal(size=540)
+    model = regressor(10, l2_regularization=1e-5).fit(X[:40], y[:40])
+    assert np.mean((y[:40] - model.predict(X[:40])) ** 2) < 1e-3
+    assert 0.5 < posterior_of(model).noise[0] <= 1.0 + 1e-12
+
+
 def test_what_all_learners_know_together_is_told_by_some_of_the_rows(monkeypatch):
     X, y = make_friedman1(1500, 20, noise=1.0, random_state=0)
     noises = []
