@@ -615,14 +615,15 @@ def test_a_state_without_one_of_its_members_is_refused(tmp_path, nth):
     """Or, for scikit-learn's own steps and for what no answer needs, fails or answers without harm."""
     model, rows = own_model(nth)
     sound, arrays = stored_state(model)
-    for position, (name, members) in enumerate(instances_in(sound)):
-        for member in members:
-            content = copy.deepcopy(sound)
-            del list(instances_in(content))[position][1][member]
+    for name, members in list(instances_in(sound)):
+        for member in list(members):
+            value = members.pop(member)
             try:
-                loaded = load_forged(content, arrays, tmp_path / "m")
+                loaded = load_forged(sound, arrays, tmp_path / "m")
             except ModelFileError:
                 continue
+            finally:
+                members[member] = value
             spare = {*SPARE, *_REGISTRY.added.get(name, ())}
             assert member in spare or name.startswith("sklearn."), f"{name}.{member}"
             with contextlib.suppress(AttributeError, TypeError, ValueError):
