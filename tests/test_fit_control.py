@@ -703,6 +703,7 @@ def test_no_convergence_warning_when_iterations_suffice():
 # --- inside scikit-learn --------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # of JAX, if it has been imported
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_cross_validation_in_parallel_gives_the_same_scores(backend):
     X, y = problem()
@@ -712,6 +713,7 @@ def test_cross_validation_in_parallel_gives_the_same_scores(backend):
     assert_array_equal(alone, together)
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_large_fits_in_parallel_give_the_same_model(backend):
     X, y = problem(105_000)  # enough numbers for threads of its own

@@ -365,6 +365,13 @@ def test_the_imputer_fills_drops_and_marks_as_scikit_learns_does(imputer, dtype)
     assert_agrees(model, rows, run(to_onnx(model, rows, dtype=dtype), rows), dtype)
 
 
+def test_an_imputer_that_has_seen_no_gap_leaves_no_empty_tensor():
+    model = make_pipeline(SimpleImputer(add_indicator=True), GBMAPRegressor(1, random_state=0)).fit(X, Y)
+    onnx_model = to_onnx(model, X)
+    assert all(0 not in tensor.dims for tensor in onnx_model.graph.initializer)
+    assert_agrees(model, X, run(onnx_model, X), np.float32)
+
+
 @pytest.mark.parametrize(
     "before",
     [

@@ -20,6 +20,8 @@ from gbmap.report import make_report
 from gbmap.tables.errors import TableError
 
 HERE = Path(__file__).parent
+# The stored model that is exported knows the version that it was written by.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 X = np.linspace(-1, 1, 40).reshape(20, 2)
 y = X[:, 0] ** 2
 

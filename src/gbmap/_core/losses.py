@@ -261,7 +261,7 @@ class Quantile(Loss):
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return its derivative, between -q and 1 - q."""
-        return namespace(f).clip((f - y) / self.width, -1, 1) / 2 - (self.quantile - 0.5)
+        return namespace(f).clip((f - y) / self.width, -1.0, 1.0) / 2 - (self.quantile - 0.5)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return the weight that gives the derivative of ``|r| / 2`` at r, bounded at the kink."""
@@ -394,7 +394,7 @@ class Hinge(Loss):
 
     def gradient(self, y: Array, f: Array) -> Array:
         """Return its derivative, between -1 and 1."""
-        return -y * namespace(f).clip((1 - y * f) / self.width, 0, 1)
+        return -y * namespace(f).clip((1 - y * f) / self.width, 0.0, 1.0)
 
     def curvature(self, y: Array, f: Array) -> Array:
         """Return 1 / width on the parabola, and a tenth of it elsewhere, to stay positive."""

@@ -26,8 +26,8 @@ def _some(number: int | None) -> int | None:
 
 
 def finite(number: float | None) -> float | None:
-    """Refuse infinity, which an option without an upper bound lets through."""
-    if number is not None and math.isinf(number):
+    """Refuse what an option may let through: infinity without an upper bound, and in some versions NaN."""
+    if number is not None and not math.isfinite(number):
         raise typer.BadParameter(f"{number} is no finite number.")
     return number
 
@@ -103,7 +103,10 @@ Loss = Annotated[
     ),
 ]
 TestSize = Annotated[
-    float, typer.Option(min=0, max=0.9, metavar="SHARE", help="The share of rows held out; 0 fits all.")
+    float,
+    typer.Option(
+        min=0, max=0.9, metavar="SHARE", callback=finite, help="The share of rows held out; 0 fits all."
+    ),
 ]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Repeatable.")]
 Category = Annotated[

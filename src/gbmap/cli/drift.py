@@ -49,7 +49,13 @@ def drift(
     ] = 0.1,
     alarms: Annotated[
         float,
-        typer.Option(min=0, max=1, metavar="SHARE", help="The share of alarmed rows that is tolerated."),
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            callback=finite,
+            help="The share of alarmed rows that is tolerated.",
+        ),
     ] = 0.1,
     confidence: Annotated[
         float,

@@ -43,7 +43,10 @@ def report(
     l2: options.L2 = None,
     loss: options.Loss = None,
     test_size: Annotated[
-        float, typer.Option(min=0.01, max=0.9, metavar="SHARE", help="The share of rows held out.")
+        float,
+        typer.Option(
+            min=0.01, max=0.9, metavar="SHARE", callback=options.finite, help="The share of rows held out."
+        ),
     ] = 0.2,
     drop: options.Drop = None,
     category: options.Category = None,

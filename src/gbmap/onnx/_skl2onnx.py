@@ -191,7 +191,7 @@ def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     fill = np.nan_to_num(imputer.statistics_.astype(np.float64))
     filled = graph.add("Where", missing, graph.constant(fill), rows)
     parts = [graph.add("Gather", filled, graph.tensor(_kept_by(imputer)), axis=1)]
-    if imputer.add_indicator:
+    if imputer.add_indicator and len(imputer.indicator_.features_):  # not all evaluators can select none
         marks = graph.add("Gather", missing, graph.tensor(imputer.indicator_.features_), axis=1)
         parts.append(graph.cast(marks, graph.kind))
     graph.add("Concat", *parts, axis=1, output=operator.outputs[0].full_name)

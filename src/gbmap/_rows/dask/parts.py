@@ -165,7 +165,7 @@ def plan(
     ]
 
 
-# What has been kept in the fit that is going on.
+# The futures of what has been kept in the fit that is going on.
 _kept: ContextVar[list[ref[Any]] | None] = ContextVar("kept", default=None)
 
 
@@ -178,10 +178,9 @@ def one_fit() -> Iterator[None]:
         yield
     finally:
         _kept.reset(token)
-        alive = [each for each in (weak() for weak in kept) if each is not None]
-        distributed = sys.modules.get("distributed")
-        for future in distributed.futures_of(alive) if alive and distributed else []:
-            future.release()
+        for future in (weak() for weak in kept):
+            if future is not None:
+                future.release()
 
 
 def keep(planned: list[Any]) -> list[Any]:
@@ -189,9 +188,9 @@ def keep(planned: list[Any]) -> list[Any]:
     from dask.base import persist
 
     kept = list(persist(*planned))  # type: ignore[no-untyped-call]
-    registered = _kept.get()
-    if registered is not None:
-        registered.extend(ref(each) for each in kept)
+    registered, distributed = _kept.get(), sys.modules.get("distributed")
+    if registered is not None and distributed is not None:
+        registered.extend(map(ref, distributed.futures_of(kept)))
     return kept
 
 
