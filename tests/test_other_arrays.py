@@ -115,7 +115,7 @@ FITS = {
     "hinge": (GBMAPClassifier(2, loss="hinge", random_state=0), LABELS > 0),
     "weighted": (GBMAPClassifier(2, class_weight="balanced", random_state=0), LABELS),
     "no weight": (GBMAPClassifier(1, class_weight={0: 0, 1: 1, 2: 1}, random_state=0), LABELS),
-    "refined": (GBMAPRegressor(2, refine=100, refine_starts=2, random_state=0), y),
+    "refined": (GBMAPRegressor(2, refine=100, random_state=0), y),
 }
 
 

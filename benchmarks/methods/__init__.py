@@ -34,10 +34,7 @@ FEATURES: tuple[Embedding, ...] = (
     GraphMethod("ivis"),
     GraphMethod("umap"),
 )
-FEATURES_ON_REQUEST: tuple[Embedding, ...] = (
-    RefinedFeatures(name="gbmap-refined-70"),
-    RefinedFeatures(name="gbmap-refined-one", n_starts=1),
-)
+FEATURES_ON_REQUEST: tuple[Embedding, ...] = (RefinedFeatures(name="gbmap-refined-70"),)
 COSTS: tuple[Sized, ...] = (
     GBMAPSized(),
     GBMAPSized(name="gbmap-refined", sizes=(2, 8, 32), refine=True),

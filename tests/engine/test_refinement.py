@@ -4,15 +4,16 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.linalg import block_diag
 from scipy.optimize import check_grad
 
 from gbmap._core.activation import Softplus
 from gbmap._core.boosting import boost, draw_samples
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Huber, LogLoss, RowLosses, SquaredError
+from gbmap._core.losses import Huber, LogLoss, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
-from gbmap._core.refinement import _Validation, refine, refined_ensemble
+from gbmap._core.refinement import refine, refined_ensemble
 from gbmap._rows.standard import DeviceTable, MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam
 
@@ -88,21 +89,33 @@ def test_a_joint_pass_has_the_same_bits_for_any_number_of_threads():
     np.testing.assert_array_equal(asked[0][1], asked[1][1])
 
 
-def test_the_gauss_newton_matrix_is_the_second_derivative_where_residuals_vanish():
+@pytest.mark.parametrize("kind", ["memory", "device"])
+def test_the_gauss_newton_matrices_are_the_second_derivatives_where_residuals_vanish(kind):
     X, _ = draw()
-    rows, vector = rows_of(X, np.zeros((len(X), 1))), some_vector()
+    vector = some_vector()
     thetas = vector[1:].reshape(3, -1)
     f = vector[0] + np.logaddexp(0, 5 * (standard(X) @ thetas[:, :-1].T + thetas[:, -1])) / 5 @ SIGNS
-    rows.y[0] = f
+    rows = rows_of(X, f[:, None] * 2 + 1, kind=kind)
+    scale, mean = rows.units.target_scale[0], rows.units.target_mean[0]
+    rows.F[0] = (
+        rows.F[0] + (2 * f + 1 - mean) / scale - f
+        if kind == "memory"
+        else strict.asarray((2 * f + 1 - mean) / scale - f)
+    )
     sample = rows.sample(len(X), np.random.default_rng(0))
-    matrix = sample.joint_gauss_newton(OBJECTIVE, 0, vector, SIGNS)
+    found = sample.joint_gauss_newton(OBJECTIVE, 0, vector, SIGNS)
+    matrix = block_diag(found.single[:, None], *found.blocks)
     step = 1e-5
     for k in range(len(vector)):
         e = step * np.eye(len(vector))[k]
         high, low = (
             rows.joint_value_and_gradient(OBJECTIVE, 0, vector + sign * e, SIGNS)[1] for sign in (1, -1)
         )
-        np.testing.assert_allclose(matrix[k], (high - low) / (2 * step), rtol=1e-5, atol=1e-6)
+        same_block = matrix[k] != 0
+        assert same_block.sum() == (1 if k == 0 else 4)
+        np.testing.assert_allclose(
+            matrix[k, same_block], ((high - low) / (2 * step))[same_block], rtol=1e-5, atol=1e-6
+        )
 
 
 def test_learners_taken_to_standard_units_come_back_as_they_were():
@@ -127,38 +140,61 @@ def boosted(rows, n_stages):
     return last.ensemble
 
 
-def refined(n_stages=6, n_steps=50, validation_seed=None, **solver):
+def refined(n_stages=6, n_steps=400, rows=None, objective=OBJECTIVE, sample_rows=10_000):
     X, y = draw()
-    rows = rows_of(X, y)
+    rows = rows_of(X, y) if rows is None else rows
     ensemble = boosted(rows, n_stages)
-    validation_rows = None
-    if validation_seed is not None:
-        validation_rows = MemoryTable(*draw(seed=validation_seed)).in_units(
-            rows.units, rows.team, residual=True
-        )
-    sample = rows.sample(10_000, np.random.default_rng(0))
-    problem = BoostingProblem(rows, validation_rows, [sample], OBJECTIVE, Solver(**solver))
-    found = refine(problem, ensemble, 0, n_steps)
+    sample = rows.sample(sample_rows, np.random.default_rng(0))
+    found = refine(BoostingProblem(rows, None, [sample], objective, Solver()), ensemble, 0, n_steps)
     return X, y, rows, sample, ensemble, found
+
+
+def value(rows, vector, signs):
+    return rows.joint_value_and_gradient(OBJECTIVE, 0, vector, signs)[0]
+
+
+def start_of(ensemble, rows):
+    thetas, signs = ensemble.standard(0, rows.units)
+    return np.append(thetas[:, 0].sum(), thetas[:, 1:]), signs
 
 
 def test_refinement_lowers_the_objective_that_boosting_reached():
     *_, rows, _, ensemble, found = refined()
-    thetas, signs = ensemble.standard(0, rows.units)
-    start = np.append(thetas[:, 0].sum(), thetas[:, 1:])
-    before, after = (
-        rows.joint_value_and_gradient(OBJECTIVE, 0, vector, signs)[0] for vector in (start, found.vector)
-    )
-    assert after < 0.8 * before
-    assert found.n_steps == 50
+    start, signs = start_of(ensemble, rows)
+    assert value(rows, found.vector, signs) < 0.8 * value(rows, start, signs)
+    assert 10 < found.n_steps < 400
     np.testing.assert_array_equal(found.signs, signs)
 
 
-def test_with_validation_rows_the_best_iteration_for_them_is_kept():
-    *_, found = refined(validation_seed=7, n_steps=200)
-    assert found.n_steps == np.argmin(found.curve) > 0
-    shorter = refined(n_steps=found.n_steps)[-1]
-    np.testing.assert_array_equal(shorter.vector, found.vector)
+def test_no_more_iterations_than_asked_for():
+    assert refined(n_steps=5)[-1].n_steps == 5
+
+
+def test_refinement_begins_on_a_part_of_many_rows():
+    X, y = draw(n=20_000)
+    rows = rows_of(X, y)
+    counted = []
+    rows.joint_value_and_gradient = lambda *args: (
+        counted.append(1) or type(rows).joint_value_and_gradient(rows, *args)
+    )
+    *_, sample, ensemble, found = refined(rows=rows, sample_rows=4_000)
+    assert not sample.complete
+    assert found.n_steps > 2 * len(counted)  # most of them on the part
+    start, signs = start_of(ensemble, rows)
+    assert value(rows, found.vector, signs) < 0.8 * value(rows, start, signs)
+
+
+def test_learners_stay_where_they_are_if_a_part_of_the_rows_misleads():
+    X, y = draw(n=20_000)
+    rows = rows_of(X, y)
+    ensemble = boosted(rows, 2)
+    sample = rows.sample(4_000, np.random.default_rng(0))
+    sample.y[...] = 0.0  # these rows say something else
+    problem = BoostingProblem(rows, None, [sample], OBJECTIVE, Solver())
+    found = refine(problem, ensemble, 0, 3)  # spent on them
+    start, _ = start_of(ensemble, rows)
+    assert found.n_steps == 0
+    np.testing.assert_array_equal(found.vector, start)
 
 
 def test_refined_learners_keep_the_sum_and_come_in_the_order_in_which_they_help():
@@ -175,31 +211,3 @@ def test_refined_learners_keep_the_sum_and_come_in_the_order_in_which_they_help(
     beside_the_first = [np.var(y[:, 0] - phi[:, 0] - phi[:, j]) for j in range(1, 6)]
     assert np.argmin(beside_the_first) == 0
     assert np.mean(y[:, 0] - phi[:, 0]) == pytest.approx(0, abs=1e-5)
-
-
-class Scripted:
-    """Rows whose losses are five less the first number of a point, give or take as much as the second."""
-
-    def joint_row_losses(self, objective, output, vector, signs):
-        ones = np.ones(100)
-        return RowLosses(5 - vector[0] + vector[1] * np.resize([-1.0, 1.0], 100), ones, ones)
-
-
-@pytest.mark.parametrize(("gain", "n_best"), [(0.11, 2), (0.09, 0)])
-def test_the_best_point_for_validation_rows_is_kept_unless_its_gain_may_be_chance(gain, n_best):
-    points = np.array([[0.0, 0.0], [gain / 2, 1.0], [gain, 1.0], [gain / 2, 1.0]])
-    validation = _Validation(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
-    assert not any(map(validation.is_over_at, points[1:]))
-    point, nth = validation.best()
-    assert nth == n_best
-    np.testing.assert_array_equal(point, points[n_best])
-
-
-def test_of_points_that_are_equally_good_for_validation_rows_the_first_is_kept_with_its_number():
-    points = np.array([[0.0, 0.0], [1.0, 0.1], [1.0, 0.1]])
-    validation = _Validation(Scripted(), OBJECTIVE, 0, SIGNS, points[0])
-    first, second = points[1], points[2]
-    validation.is_over_at(first), validation.is_over_at(second)
-    point, nth = validation.best()
-    assert nth == 1
-    assert np.shares_memory(point, first)

@@ -605,7 +605,7 @@ SPARE = {
     "_sklearn_version", "_seed", "_n_features_out", "n_iter_", "validation_loss_curve_", "faithfulness_",
     "n_samples_seen_", "var_", "threshold_", "offset_", "verbose", "validation_loss", "converged",
     "n_evaluations", "n_iter", "delta", "n_missing", "levels", "parts", "ensemble_", "_drifter", "pipeline_",
-    "n_refinements_", "refinement_curves_",
+    "n_refinements_",
 }  # fmt: skip
 
 

@@ -169,7 +169,7 @@ def test_what_is_left_open_is_what_one_fit_finds():
     model = TableModel("y", reference_rows=0).fit(TABLE, drop=["level"])
     X, y, _, _ = model.split(TABLE)
     inputs = model.pipeline_[:-1].transform(X)
-    alone = gbmap.GBMAPRegressor(40, random_state=0).fit(inputs, y)
+    alone = gbmap.GBMAPRegressor("auto", refine=True, random_state=0).fit(inputs, y)
     np.testing.assert_array_equal(model.pipeline_.predict(X), alone.predict(inputs))
     assert model.pipeline_[-1].l2_regularization_ == alone.l2_regularization_ > 0
 
@@ -220,6 +220,13 @@ def test_progress_is_told():
     assert list(dict.fromkeys(step[0] for step in told)) == ["reading", "fitting", "calibrating"]
     assert [step for step in told if step[0] == "fitting"] == [("fitting", k, 3) for k in range(4)]
     assert told[-1] == ("calibrating", 1, 1)
+
+
+def test_progress_ends_though_a_fit_finds_that_fewer_learners_will_do():
+    told = []
+    model = TableModel("y", reference_rows=0).fit(TABLE, progress=lambda *step: told.append(step))
+    assert model.pipeline_[-1].n_components_ < 50
+    assert ("fitting", 100, 100) in told
 
 
 def test_columns_can_be_chosen_dropped_and_called_categories():

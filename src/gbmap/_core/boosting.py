@@ -30,6 +30,7 @@ class Stage:
     validation_losses: Array  # the same of the validation rows; NaN if there are none
     solutions: tuple[Solution, ...]
     ridges: Array  # the ridge of the learner of each output
+    n_futile: int  # the last stages in a row that brought noise, if the fit finds its ridge
 
 
 def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int) -> Iterator[Stage]:
@@ -67,7 +68,8 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
             solutions.append(solution)
         add_learners(problem.validation_rows, ensemble, len(ensemble) - rows.n_outputs)
         levels = np.zeros(rows.n_outputs)
-        yield Stage(ensemble, losses, mean_losses(problem.validation_rows, loss), tuple(solutions), ridges)
+        unseen = mean_losses(problem.validation_rows, loss)
+        yield Stage(ensemble, losses, unseen, tuple(solutions), ridges, evidence.n_futile)
 
 
 def _find(

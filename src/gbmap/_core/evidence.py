@@ -27,6 +27,10 @@ from gbmap._core.problem import BoostingProblem, EvidenceSettings
 from gbmap._utils.typing import Array
 
 _PRIOR_NUMBERS = 0.3  # h
+# A learner is noise if the rows become less likely by it than by so much for each number that they determine,
+# and so much for its place. Smaller costs let few rows grow learners of noise, larger ones stop early where
+# many small learners help.
+_COST_OF_NUMBER, _COST_OF_LEARNER = 0.7, 0.5
 # A loss below this share of the first one counts as this: a ridge of zero would never come back.
 _LEAST_SHARE = 1e-6
 # Weights in the units of targets that spread less cannot be squared.
@@ -59,6 +63,8 @@ class Evidence:
     def __init__(self, problem: BoostingProblem, first_losses: Array):
         self._problem, self._first_losses = problem, first_losses
         self._told = [_Told()] * problem.rows.n_outputs
+        self._losses, self._gains = first_losses.copy(), np.zeros(problem.rows.n_outputs)
+        self.n_futile = 0  # the last stages in a row whose learners are noise
 
     def ridge(self, output: int, loss: float) -> float:
         """Return the ridge for the next learner, given the mean loss of those so far."""
@@ -72,7 +78,19 @@ class Evidence:
         """Take in the last learner, which the scores hold already, given the mean loss with it."""
         output = int(ensemble.outputs[-1])
         thetas, _ = ensemble.standard(output, self._problem.rows.units)
-        self._told[output] = self._with(output, thetas[-1], loss)
+        told = self._with(output, thetas[-1], loss)
+        self._count(output, told.determined - self._told[output].determined, loss)
+        self._told[output] = told
+
+    def _count(self, output: int, n_numbers: float, loss: float) -> None:
+        """Weigh what the last learner brought against its cost; after that of the last output, the stage."""
+        if self._problem.evidence is None:
+            return
+        likelier = self._problem.evidence.n_rows * (self._losses[output] - loss) / self._unit(output, loss)
+        self._gains[output] = likelier - _COST_OF_NUMBER * n_numbers - _COST_OF_LEARNER
+        self._losses[output] = loss
+        if output == len(self._gains) - 1:
+            self.n_futile = 0 if self._gains.sum() > 0 else self.n_futile + 1
 
     def _ridge(self, output: int, told: _Told, loss: float) -> float:
         settings = self._problem.evidence

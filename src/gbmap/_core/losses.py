@@ -403,14 +403,6 @@ class Hinge(Loss):
         return xp.where((t > 0) & (t < self.width), xp.ones_like(t), 0.1) / self.width
 
 
-def mean_and_error(values: Array, weight: Array) -> tuple[float, float]:
-    """Return the weighted mean of values, and its standard error."""
-    share = weight / weight.max()  # first, or the sum might overflow
-    share /= share.sum()
-    mean = share @ values
-    return float(mean), float(np.linalg.norm(share * (values - mean)))
-
-
 class RowLosses(NamedTuple):
     """The loss of every row, in memory, with weights and targets."""
 
@@ -431,15 +423,6 @@ class RowLosses(NamedTuple):
         n_out = int(_TRIMMED * min(map(len, groups)))
         kept = np.concatenate([self._smallest(group, len(group) - n_out) for group in groups])
         return float(np.average(self.values[kept], weights=self.weight[kept]))
-
-    def improves_on(self, others: RowLosses) -> bool:
-        """Return whether the same rows have lower losses here than there, by more than chance."""
-        counted = np.flatnonzero(self.weight > 0)
-        gains = (others.values - self.values)[counted]
-        n_out = int(_TRIMMED * len(gains))
-        kept = np.argsort(gains)[n_out : len(gains) - n_out]
-        mean, error = mean_and_error(gains[kept], self.weight[counted[kept]])
-        return mean > error
 
     def _smallest(self, rows: Array, n: int) -> Array:
         return rows if n == len(rows) else rows[np.argpartition(self.values[rows], n)[:n]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -14,8 +15,26 @@ from gbmap._utils.typing import Array
 
 ValueAndGradient = tuple[float, Array]
 Evaluate = Callable[[Array], ValueAndGradient]
+
+
+class BlockDiagonal(NamedTuple):
+    """A symmetric matrix: a diagonal (k,) for the first variables, m blocks (m, q, q) for the others."""
+
+    single: Array
+    blocks: Array
+
+    @classmethod
+    def of(cls, H: Array) -> BlockDiagonal:
+        """Return a matrix, or the diagonal of one, as such."""
+        return cls(H, np.empty((0, 0, 0))) if H.ndim == 1 else cls(np.empty(0), H[None])
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of the whole."""
+        return np.append(self.single, np.diagonal(self.blocks, axis1=1, axis2=2))
+
+
 # A matrix that tells about how the function curves at a point, its diagonal, or None if that is not known.
-Hessian = Callable[[Array], Array | None]
+Hessian = Callable[[Array], Array | BlockDiagonal | None]
 
 # Steps that L-BFGS remembers; 10, SciPy's default, takes a tenth more passes on wide data.
 _HISTORY = 30
@@ -68,20 +87,18 @@ def minimise(
     *,
     hessian: Hessian | None = None,
     bounds: tuple[Array, Array] | None = None,
-    watch: Callable[[Array], bool] | None = None,
 ) -> Minimum:
     """Minimise a function from `start`, in variables in which the Hessian there, if known, is the identity.
 
     One short step ends a descent anywhere, so that another one sets out, with the Hessian of the place, where
-    Newton's step promises much more. After each iteration `watch` is shown the point, and tells whether to
-    stop there.
+    Newton's step promises much more.
     """
     if bounds is not None:
         start = np.clip(start, *bounds)
     value, gradient = evaluate(start)
     if not _is_finite((value, gradient)):
         return Minimum(start, np.inf, n_iter=0, n_evaluations=1, converged=True)
-    function = _Function(evaluate, stopping, _TOO_FAR * max(abs(value), stopping.unit), bounds, watch)
+    function = _Function(evaluate, stopping, _TOO_FAR * max(abs(value), stopping.unit), bounds)
     x, n_iter, n_evaluations, n_futile = start, 0, 1, 0
     while True:
         variables = _Variables.at(x, hessian, has_box=bounds is not None)
@@ -116,25 +133,18 @@ class _Function:
     stopping: Stopping
     too_far: float
     bounds: tuple[Array, Array] | None
-    watch: Callable[[Array], bool] | None
 
     def descend(
         self, start: Array, first: ValueAndGradient, variables: _Variables, max_iter: int
     ) -> _Descent:
         """Run L-BFGS-B from a point, given value and gradient there."""
-        unit, step, known, is_stopped = self.stopping.unit, self._step(first, variables), [first], False
+        unit, step, known = self.stopping.unit, self._step(first, variables), [first]
 
         def evaluate(u: Array) -> ValueAndGradient:
             value, gradient = known.pop() if known else self.evaluate(variables.theta(u * step))
             if not _is_finite((value, gradient)) or value > self.too_far:
                 value, gradient = self.too_far, np.zeros(len(u))
             return value / unit, variables.gradient(gradient) * (step / unit)
-
-        def callback(u: Array) -> None:
-            nonlocal is_stopped
-            if self.watch is not None and self.watch(variables.theta(u * step)):
-                is_stopped = True
-                raise StopIteration
 
         limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": self.stopping.ftol, "gtol": 0.0}
         result = minimize(
@@ -143,7 +153,6 @@ class _Function:
             jac=True,
             method="L-BFGS-B",
             bounds=None if self.bounds is None else Bounds(*self.bounds),
-            callback=None if self.watch is None else callback,
             options={"maxcor": _HISTORY, **limits},
         )
         x = variables.theta(result.x * step)
@@ -153,7 +162,7 @@ class _Function:
             promise=self._promise(x, result.jac * (unit / step)),
             n_iter=int(result.nit),
             n_evaluations=int(result.nfev) - 1,
-            is_cut_short=is_stopped or result.status == _RAN_OUT,
+            is_cut_short=result.status == _RAN_OUT,
         )
 
     def _step(self, first: ValueAndGradient, variables: _Variables) -> float:
@@ -175,47 +184,53 @@ class _Function:
 
 
 class _Variables:
-    """A linear change of variables after which H, a matrix or a diagonal, is about the identity.
+    """A linear change of variables after which H is about the identity.
 
-    With H = L L^T the variables are v = L^T theta.
+    With H = L L^T the variables are v = L^T theta, block by block.
     """
 
-    def __init__(self, H: Array, *, are_known: bool):
+    def __init__(self, H: BlockDiagonal, *, are_known: bool):
         self.are_known = are_known
-        self._is_diagonal = H.ndim == 1
-        diagonal = _diagonal(H)
+        diagonal = H.diagonal()
         damping = _DAMPING * diagonal[diagonal > 0].mean() if diagonal.any() else 1.0
-        if self._is_diagonal:
-            self._root = np.sqrt(H + damping)
-        else:
-            self._root = cholesky(H + damping * np.eye(len(H)), lower=True)
-            self._inverse = solve_triangular(self._root, np.eye(len(H)), lower=True)
+        eye = np.eye(H.blocks.shape[-1])
+        roots = [cholesky(block + damping * eye, lower=True) for block in H.blocks]
+        inverses = [solve_triangular(root, eye, lower=True) for root in roots]
+        self._single = np.sqrt(H.single + damping)
+        self._roots, self._inverses = (np.reshape(each, H.blocks.shape) for each in (roots, inverses))
+        self._is_one_block = not len(self._single) and len(H.blocks) == 1
 
     @classmethod
     def at(cls, x: Array, hessian: Hessian | None, *, has_box: bool) -> _Variables:
         """Return those of the Hessian at a point, or those given if there is none."""
-        H = None if hessian is None else hessian(x)
-        if H is None or not np.isfinite(H).all():
-            return cls(np.ones(len(x)), are_known=False)
+        told = None if hessian is None else hessian(x)
+        if told is None:
+            return cls(BlockDiagonal.of(np.ones(len(x))), are_known=False)
+        H = told if isinstance(told, BlockDiagonal) else BlockDiagonal.of(told)
+        if not all(np.isfinite(part).all() for part in H):
+            return cls(BlockDiagonal.of(np.ones(len(x))), are_known=False)
         # A box stays a box in scaled variables only.
-        return cls(_diagonal(H) if has_box else H, are_known=True)
+        return cls(BlockDiagonal.of(H.diagonal()) if has_box else H, are_known=True)
 
     def of(self, theta: Array) -> Array:
         """Return v, given theta."""
-        return theta * self._root if self._is_diagonal else theta @ self._root
+        return self._by_block(theta, self._single, self._roots.swapaxes(1, 2))
 
     def theta(self, v: Array) -> Array:
         """Return theta, given v."""
-        return v / self._root if self._is_diagonal else v @ self._inverse
+        return self._by_block(v, 1 / self._single, self._inverses.swapaxes(1, 2))
 
     def gradient(self, along_theta: Array) -> Array:
         """Return the derivative in v, given the one in theta."""
-        return along_theta / self._root if self._is_diagonal else self._inverse @ along_theta
+        return self._by_block(along_theta, 1 / self._single, self._inverses)
+
+    def _by_block(self, vector: Array, single: Array, blocks: Array) -> Array:
+        if self._is_one_block:  # the usual case, and the quickest
+            return blocks[0] @ vector
+        n, q = len(single), blocks.shape[-1]
+        of_blocks = (blocks @ vector[n:].reshape(-1, q, 1)).ravel() if q else vector[n:]
+        return np.concatenate([single * vector[:n], of_blocks])
 
 
 def _is_finite(found: ValueAndGradient) -> bool:
     return math.isfinite(found[0]) and bool(np.logical_and.reduce(np.isfinite(found[1])))
-
-
-def _diagonal(H: Array) -> Array:
-    return H if H.ndim == 1 else np.diagonal(H)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
-from gbmap._core.minimise import Stopping, minimise
+from gbmap._core.minimise import Minimum, Stopping, minimise
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import RowActivations, Rows, Sample
@@ -20,8 +19,11 @@ from gbmap._utils.typing import Array
 
 # More iterations bring next to nothing on the paper's data sets.
 MOST_STEPS = 400
-# Held-out rows end a refinement when so many iterations in a row have not helped them.
-_PATIENCE = 50
+# Steps end when one lowers the objective by less than this share. With a smaller one learners fit the noise
+# of some of the paper's data sets.
+_PRECISION = 3e-4
+# A part of the rows tells learners apart if it has so many of them for each of their numbers.
+_ROWS_PER_NUMBER = 40
 # Learners are put in order by so many rows; each place goes to one of the best so many alone.
 _ORDER_ROWS, _ORDER_TRIED = 500, 30
 # The constants beside them are found by halving a bracket so often, after doubling it at most so often.
@@ -35,80 +37,58 @@ class Refinement:
     Attributes
     ----------
     vector : array
-        (a, (w_1, c_1), ..., (w_m, c_m)) in standard units: the end, or the best for the validation rows.
+        (a, (w_1, c_1), ..., (w_m, c_m)) in standard units.
     signs : array of shape (m,)
     n_steps : int
         The iterations that led there; 0 is where boosting ended.
-    reached : float
-        The objective there, or the loss of the validation rows; NaN if no iteration was asked for.
-    curve : array
-        The `trimmed_mean` loss of the validation rows after 0, 1, ... iterations; empty if there are none.
     """
 
     vector: Array
     signs: Array
     n_steps: int
-    reached: float
-    curve: Array
-
-
-def is_automatic(refine: Any) -> bool:
-    """Return whether the parameter asks to refine as far as unseen rows say, and not by a number."""
-    return isinstance(refine, bool | np.bool_) and bool(refine)
 
 
 def refine(problem: BoostingProblem, ensemble: Ensemble, output: int, n_steps: int) -> Refinement:
     """Minimise the sum of the learners' objectives with one loss for all, over their a, w and c together.
 
-    The rows' scores are those that boosting began with. Boosting's learners are the start, and each
-    iteration is a step away from them: with validation rows, the best of at most `n_steps` is returned.
+    The rows' scores are those that boosting began with. Boosting's learners are the start, and its last ridge
+    is that of the problem: learners together need no other, so that no rows have to say how far to go.
     """
-    rows, objective, solver = problem.rows, problem.objective, problem.solver
-    thetas, signs = ensemble.standard(output, rows.units)
-    start = np.append(thetas[:, 0].sum(), thetas[:, 1:])
-    if n_steps == 0:
-        return Refinement(start, signs, 0, np.nan, np.empty(0))
-    validation = None
-    if problem.validation_rows is not None:
-        validation = _Validation(problem.validation_rows, objective, output, signs, start)
-    unit = abs(rows.mean_loss(objective.loss, output)) or 1.0
-    found = minimise(
+    thetas, signs = ensemble.standard(output, problem.rows.units)
+    start = vector = np.append(thetas[:, 0].sum(), thetas[:, 1:])
+    n_taken, parts = 0, _parts(problem, len(start))
+    for rows in [*parts, problem.rows]:
+        if n_taken < n_steps:
+            found = _descend(problem, rows, output, vector, signs, n_steps - n_taken)
+            vector, n_taken = found.x, n_taken + found.n_iter
+    value = partial(_value, problem, problem.rows, output, signs=signs)
+    if parts and value(vector) > value(start):  # a part has misled
+        return Refinement(start, signs, 0)
+    return Refinement(vector, signs, n_taken)
+
+
+def _parts(problem: BoostingProblem, n_numbers: int) -> list[Sample]:
+    """Return parts of the rows, the smallest first, that are large enough to begin on."""
+    least = _ROWS_PER_NUMBER * n_numbers
+    return [each for each in problem.samples if not each.complete and each.n_rows >= least]
+
+
+def _descend(
+    problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array, n_steps: int
+) -> Minimum:
+    objective = problem.objective
+    unit = _value(problem, rows, output, vector, signs)
+    return minimise(
         lambda vector: rows.joint_value_and_gradient(objective, output, vector, signs),
-        start,
-        Stopping(unit, max(solver.tol, 10 * rows.eps), n_steps),
+        vector,
+        Stopping(unit, _PRECISION, n_steps),
         hessian=partial(problem.samples[0].joint_gauss_newton, objective, output, signs=signs),
-        bounds=monotone_bounds(solver.monotone, signs),
-        watch=None if validation is None else validation.is_over_at,
+        bounds=monotone_bounds(problem.solver.monotone, signs),
     )
-    if validation is None:
-        return Refinement(found.x, signs, found.n_iter, found.value, np.empty(0))
-    vector, n_best = validation.best()
-    return Refinement(vector, signs, n_best, validation.curve[n_best], np.array(validation.curve))
 
 
-class _Validation:
-    """The losses of validation rows after each iteration, and which one is best for them."""
-
-    def __init__(self, rows: Rows, objective: Objective, output: int, signs: Array, start: Array):
-        self._row_losses = partial(rows.joint_row_losses, objective, output, signs=signs)
-        self._loss = objective.loss
-        self._start, self._first = start, self._row_losses(start)
-        self._best, self._best_losses = start, self._first
-        self.curve = [self._first.trimmed_mean(self._loss)]
-
-    def is_over_at(self, vector: Array) -> bool:
-        """Note the loss at a point, and tell whether to stop there."""
-        losses = self._row_losses(vector)
-        self.curve.append(losses.trimmed_mean(self._loss))
-        if self.curve[-1] < min(self.curve[:-1]):  # the first of equals, as `best` counts
-            self._best, self._best_losses = vector, losses
-        return len(self.curve) - 1 - int(np.argmin(self.curve)) >= _PATIENCE
-
-    def best(self) -> tuple[Array, int]:
-        """Return the best point and its number; where it all began, if the gain may be chance."""
-        if not self._best_losses.improves_on(self._first):
-            return self._start, 0
-        return self._best, int(np.argmin(self.curve))
+def _value(problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array) -> float:
+    return rows.joint_value_and_gradient(problem.objective, output, vector, signs)[0]
 
 
 def refined_ensemble(

@@ -12,6 +12,7 @@ import scipy.sparse
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss, RowLosses
+from gbmap._core.minimise import BlockDiagonal
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
 from gbmap._utils.typing import Array, IntArray
@@ -90,15 +91,8 @@ class Rows(ABC):
 
     def row_losses(self, loss: Loss, output: int) -> RowLosses:
         """Return the loss of every row at its current score, in memory."""
-        return self._losses_at(loss, output, self.F[output])
-
-    @abstractmethod
-    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        """Return the same with m learners added to the score."""
-
-    def _losses_at(self, loss: Loss, output: int, score: Any) -> RowLosses:
         weight = np.ones(self.n_rows) if self.weight is None else to_numpy(self.weight).astype(np.float64)
-        values = to_numpy(loss.value(self.y[output], score)).astype(np.float64)
+        values = to_numpy(loss.value(self.y[output], self.F[output])).astype(np.float64)
         return RowLosses(values, weight, to_numpy(self.y[output]))
 
     def add_last_learner(self, ensemble: Ensemble) -> None:
@@ -226,8 +220,8 @@ class Sample(Rows):
     @abstractmethod
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> Array | None:
-        """Return the Gauss-Newton matrix of m learners together, or None if it would be too large."""
+    ) -> BlockDiagonal | None:
+        """Return the Gauss-Newton matrices of a and of each of m learners, or None if too large."""
 
     @abstractmethod
     def some(self, n_rows: int, n_numbers: int) -> SomeRows:

@@ -73,6 +73,8 @@ class Registry:
     left_out: frozenset[str] = frozenset()  # members that are not stored
     # By the names of classes: members that files from before them do not have, and what they are then.
     added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # By the names of classes: members of earlier files that are not read.
+    dropped: Mapping[str, frozenset[str]] = field(default_factory=dict)
     # By the names of classes: names of members in files, and what they are called now.
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Called with a class and the members of an instance, when it is written and before one is made of them;
@@ -286,8 +288,9 @@ class _Decoder:
         cls = self.registry.classes.get(name)
         if cls is None:
             raise ValueError(f"an instance of the unknown class {name!r}")
-        now = self.registry.renamed.get(name, {})
-        members = {now.get(key, key): self.value(item) for key, item in state.items()}
+        now, dropped = self.registry.renamed.get(name, {}), self.registry.dropped.get(name, frozenset())
+        members = {now.get(key, key): self.value(item) for key, item in state.items()}  # all: some are shared
+        members = {key: value for key, value in members.items() if key not in dropped}
         members |= {
             key: value for key, value in self.registry.added.get(name, {}).items() if key not in members
         }

@@ -60,10 +60,7 @@ class Refined:
     ensemble : Ensemble
     n_steps : array of shape (n_outputs,)
         The iterations of each output.
-    curves : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        Held-out losses after 0, 1, ... of them, in the units of y; None if nothing was held out.
     """
 
     ensemble: Ensemble
     n_steps: Array
-    curves: Array | None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbmap._core.losses import Loss
-from gbmap._core.refinement import is_automatic
 from gbmap._utils.typing import Array
 
 
@@ -33,7 +32,6 @@ class FitSettings:
     tol: float
     monotone: Array | None
     refine: Any
-    refine_starts: int
     validation_fraction: float
     seed: int
 
@@ -46,8 +44,3 @@ class FitSettings:
     def split_seed(self) -> int:
         """The seed as scikit-learn's splitters take it."""
         return self.seed % 2**32
-
-    @property
-    def refines_by_unseen_rows(self) -> bool:
-        """Whether rows that learners have not seen say how far to refine."""
-        return is_automatic(self.refine)

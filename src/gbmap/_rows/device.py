@@ -14,7 +14,8 @@ import numpy as np
 
 from gbmap._core.arrays import asarray_like, library_of, namespace, product, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss, RowLosses
+from gbmap._core.losses import Loss
+from gbmap._core.minimise import BlockDiagonal
 from gbmap._core.objective import Objective
 from gbmap._core.rows import RowActivations, Sample, SomeRows, every
 from gbmap._core.units import Units
@@ -138,16 +139,6 @@ class DeviceRows(Sample):
         value = value if self.weight is None else value * self.weight
         return float(self._xp.sum(value, dtype=wide(self.X)))
 
-    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        v, d = (asarray_like(each, self.X) for each in self._folded(vector))
-        there = asarray_like(signs, self.X)
-        parts = [
-            product(objective.activation.value(product(x, v.T) + d), there)
-            for x, *_ in self._chunks(output, len(signs))
-        ]
-        score = self.F[output] + self._xp.concat(parts) + float(vector[0])
-        return self._losses_at(objective.loss, output, score)
-
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
         """Add a learner to the score of its output; the array that was the score stays as it is."""
         output = int(learner.outputs[0])
@@ -236,8 +227,22 @@ class DeviceRows(Sample):
 
         return curved
 
-    def joint_gauss_newton(self, objective: Objective, output: int, vector: Array, signs: Array) -> None:
-        """Return None: iterations are quick here, the matrix is not."""
+    def joint_gauss_newton(
+        self, objective: Objective, output: int, vector: Array, signs: Array
+    ) -> BlockDiagonal | None:
+        """Return the Gauss-Newton matrices of a and of each learner; None for wide X."""
+        if self.n_columns > FULL_MATRIX_COLUMNS:
+            return None
+        A = self._standard_rows()
+        z = product(A, asarray_like(vector[1:].reshape(len(signs), -1).T, A))
+        added = product(objective.activation.value(z), asarray_like(signs, A))
+        curvature = objective.loss.curvature(self.y[output], self.F[output] + float(vector[0]) + added)
+        curvature = (curvature if self.weight is None else curvature * self.weight) / self.weight_sum
+        shares = curvature[:, None] * objective.activation.slope(z) ** 2
+        products = [product(A.T, shares[:, j, None] * A) for j in range(len(signs))]
+        blocks = to_numpy(self._xp.stack(products)).astype(np.float64)
+        blocks += objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
+        return BlockDiagonal(np.array([float(self._xp.sum(curvature))]), blocks)
 
     def some(self, n_rows: int, n_numbers: int) -> SomeRows:
         n_rows = max(1, min(n_rows, n_numbers // self.n_columns))

@@ -10,7 +10,8 @@ import numpy as np
 
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.losses import Loss, RowLosses
+from gbmap._core.losses import Loss
+from gbmap._core.minimise import BlockDiagonal
 from gbmap._core.objective import Objective
 from gbmap._core.rows import RowActivations, Sample, SomeRows, every
 from gbmap._core.units import Units
@@ -23,6 +24,8 @@ from gbmap._utils.typing import Array, IntArray
 _EMBEDDED_ROWS = 1 << 13
 # Above this width the full matrix takes longer to build than the passes that it saves.
 FULL_MATRIX_COLUMNS = 1000
+# The matrices of learners together may take so many multiplications, if these go a long way.
+_JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
 # block would hold m times as many numbers as X has columns.
 _GROUPS = 32
@@ -206,19 +209,6 @@ class MemoryRows(Sample):
         self.team.run(work, self.blocks.n_blocks)
         return sums
 
-    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        v, d = self._folded(vector)
-        v, d = v.T.astype(self.blocks.dtype, order="C"), d.astype(self.blocks.dtype)
-        score = self.F[output] + self.blocks.dtype.type(vector[0])
-
-        def work(blocks: Iterator[int]) -> None:
-            for block in blocks:
-                i, j = self.blocks.bounds(block)
-                score[i:j] += objective.activation.value(self._centred(i, j) @ v + d) @ signs
-
-        self.team.run(work, self.blocks.n_blocks)
-        return self._losses_at(objective.loss, output, score)
-
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
         output = int(learner.outputs[0])
 
@@ -303,21 +293,23 @@ class MemoryRows(Sample):
 
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array
-    ) -> Array | None:
-        """Return the Gauss-Newton matrix of m learners together; None for sparse X, and for many numbers."""
-        if not self.blocks.is_dense or len(vector) > FULL_MATRIX_COLUMNS:
+    ) -> BlockDiagonal | None:
+        """Return the Gauss-Newton matrices of a and of each learner; None for sparse X, and for wide.
+
+        What couples the learners is left out: the whole matrix takes m times as long, and as many iterations.
+        """
+        n_rows = _JOINT_PRODUCTS // (len(signs) * (self.n_columns + 1) ** 2)
+        if not self.blocks.is_dense or n_rows < min(_ROWS_PER_COLUMN * self.n_columns, self.n_rows):
             return None
-        few = self.activations(objective, output, vector, self.n_rows)
+        few, some = self.activations(objective, output, vector, n_rows), every(self.n_rows, n_rows)
         curvature = objective.loss.curvature(few.y, few.F + vector[0] + few.g @ signs) * few.weight
-        root = np.sqrt(curvature / few.weight.sum())[:, None]
+        curvature /= few.weight.sum()
         v, d = self._folded(vector)
-        x1 = np.column_stack([self.blocks.X, np.ones(self.n_rows)])
-        slopes = objective.activation.slope(self.blocks.X @ v.T + d) * signs
-        J = np.hstack([root, *(root * slopes[:, [j]] * x1 for j in range(len(signs)))])
-        matrix: Array = J.T @ J
-        ridge = objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
-        matrix[1:, 1:] += np.kron(np.eye(len(signs)), ridge)
-        return matrix
+        x1 = np.column_stack([self.blocks.X[some], np.ones(len(curvature))])
+        along_z = np.sqrt(curvature)[:, None] * objective.activation.slope(self.blocks.X[some] @ v.T + d)
+        blocks = np.array([J.T @ J for J in (x1 * along_z[:, [j]] for j in range(len(signs)))])
+        blocks += objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
+        return BlockDiagonal(curvature.sum(keepdims=True), blocks)
 
     def some(self, n_rows: int, n_numbers: int) -> SomeRows:
         most = n_numbers * self.n_rows // max(self.blocks.X.size, 1)

@@ -51,6 +51,19 @@ def _ridge(text: Any) -> float | str:
     return number
 
 
+def _components(text: Any) -> int | str:
+    """Return a number of learners, or "auto"."""
+    if text == "auto":
+        return "auto"
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise typer.BadParameter(f"{text} is neither auto nor a whole number of at least 1.")
+    return number
+
+
 def _file(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, callback=_existing, show_default=False)
 
@@ -72,9 +85,13 @@ Task = Annotated[
     typer.Option(metavar="TASK", help="regression or classification; guessed from the target if not given."),
 ]
 Components = Annotated[
-    int | None,
+    Any,
     typer.Option(
-        "--components", "-m", min=1, metavar="NUMBER", help="Learners: coordinates of the map; 40 by default."
+        "--components",
+        "-m",
+        metavar="NUMBER",
+        parser=_components,
+        help="Learners: coordinates of the map; auto, the default: the fit finds how many.",
     ),
 ]
 Beta = Annotated[

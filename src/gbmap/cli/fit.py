@@ -30,8 +30,8 @@ def fit(
     loss: options.Loss = None,
     refine: Annotated[
         bool,
-        typer.Option("--refine", help="Optimise all learners together in the end: slower, often better."),
-    ] = False,
+        typer.Option(help="Optimise all learners together in the end: some slower, mostly better."),
+    ] = True,
     test_size: options.TestSize = 0.2,
     no_reference: Annotated[
         bool, typer.Option("--no-reference", help="Store no drift detector: a smaller file, without data.")
@@ -93,7 +93,7 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         **of_schema(model.schema_),
         "parameters": {
-            "n_components": gbmap.n_components,
+            "n_components": gbmap.n_components_,
             "beta": gbmap.beta,
             "l2_regularization": float(np.mean(gbmap.l2_regularization_)),
         },

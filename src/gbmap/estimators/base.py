@@ -51,12 +51,15 @@ Learned = tuple[Ensemble, list[StageRecord]]
 
 # Parameters that a fit takes as they are.
 _PASSED_ON = [each.name for each in fields(FitSettings) if each.name not in ("loss", "monotone", "seed")]
+# By "auto" there are at least and at most so many components, and a fit ends after so many in a row that are
+# noise. Two make a map, and a linear function.
+_LEAST_COMPONENTS, _MOST_COMPONENTS, _FUTILE_STAGES = 2, 100, 3
 # Attributions are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
 # What both estimators take, in the words of scikit-learn's validation.
 PARAMETERS: dict[str, list[Any]] = {
-    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "beta": [Interval(Real, 0, None, closed="neither")],
     "l2_regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "activation": [StrOptions(set(ACTIVATIONS))],
@@ -64,7 +67,6 @@ PARAMETERS: dict[str, list[Any]] = {
     "standardize": ["boolean"],
     "n_init": [Interval(Integral, 1, None, closed="left")],
     "refine": ["boolean", Interval(Integral, 0, None, closed="left")],
-    "refine_starts": [Interval(Integral, 1, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "early_stopping": ["boolean"],
@@ -109,7 +111,6 @@ class BaseGBMAP(
 
     ensemble_: Ensemble
     history_: list[StageRecord]
-    refinement_curves_: Array | None
 
     def _make_loss(self) -> losses.Loss:
         """Return the loss that the parameters name."""
@@ -209,7 +210,7 @@ class BaseGBMAP(
         if not resumes:
             initial = self._initial(self.init, source.n_outputs)
             self.init_ = initial.fitted_to(source.raw, source.y, source.weight).model
-        if progress is not None and self.n_components < progress[0].n_stages:
+        if progress is not None and self._most_components < progress[0].n_stages:
             raise ValueError(
                 f"n_components={self.n_components} must be at least {progress[0].n_stages}, the number of "
                 "components fitted so far, to go on from them; start anew without warm_start or checkpoint."
@@ -242,8 +243,8 @@ class BaseGBMAP(
     ) -> Boosted:
         """Return a fit without learners."""
         problem = FitProblem.of(settings, source, validation, initial, team)
-        origin, unfitted = problem.remember() if self.refine else None, replace(initial, model=self.init)
-        return Boosted(problem.empty_ensemble(), problem, origin, settings, source, unfitted, team)
+        origin = problem.remember() if self.refine else None
+        return Boosted(problem.empty_ensemble(), problem, origin, settings, source)
 
     def _read(
         self, given: Given, for_validation: Given, progress: Learned | None = None
@@ -266,6 +267,11 @@ class BaseGBMAP(
     def _settings(self) -> FitSettings:
         """Return the parameters as a fit takes them, once the columns are known."""
         monotone = self.monotonic_cst
+        if self._finds_components and not isinstance(self.l2_regularization, str):
+            raise ValueError(
+                "n_components='auto' needs l2_regularization='auto', by whose evidence a fit ends, got "
+                f"l2_regularization={self.l2_regularization}; set it so, or a number of components."
+            )
         return FitSettings(
             loss=self._make_loss(),
             monotone=None if monotone is None else check_monotonic_cst(self, monotone),
@@ -289,21 +295,22 @@ class BaseGBMAP(
         deviation = problem.moments.deviation
         self.mean_, self.scale_ = problem.moments.mean, np.where(deviation > 0, deviation, 1.0)
         self._target_deviation = problem.target_deviation
-        self.n_refinements_, self.refinement_curves_ = np.zeros(problem.rows.n_outputs, dtype=int), None
+        self.n_refinements_ = np.zeros(problem.rows.n_outputs, dtype=int)
         ensemble, history = progress or (start.ensemble, [problem.first_record()])
-        n_stages = 0 if file.is_over else self.n_components - ensemble.n_stages
+        n_stages = 0 if file.is_over else self._most_components - ensemble.n_stages
         try:
             self.history_ = history
             if progress is not None:
                 self.ensemble_ = ensemble
-            stages = problem.boost(ensemble, self.n_components, self._seed)
+            stages, n_futile = problem.boost(ensemble, self._most_components, self._seed), 0
             for stage in self._with_callbacks(stages, n_stages, start):
+                n_futile = stage.n_futile
                 self._store(stage.ensemble, [*self.history_, problem.record(stage)])
                 if self.verbose:
-                    log_stage(self.history_, self.n_components)
+                    log_stage(self.history_, self._most_components)
                 file.keep(self._seed, self.ensemble_, self.history_, is_over=False)
-            if self.early_stopping:
-                self._keep_best_prefix()
+            if self._may_end_early:
+                self._keep_best_prefix(n_futile)
                 if not file.is_over:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
             if self.refine:
@@ -322,10 +329,10 @@ class BaseGBMAP(
         """Store refined learners, and those of boosting, from which a warm start goes on."""
         found = finished or refine_fit(boosted)
         if finished is None:
-            over = bool(self.early_stopping)
+            over = self._may_end_early
             file.keep(self._seed, self.ensemble_, self.history_, is_over=over, refined=found)
         boosted.problem.restore(boosted.origin)
-        self.n_refinements_, self.refinement_curves_ = found.n_steps, found.curves
+        self.n_refinements_ = found.n_steps
         if found.n_steps.any():
             self._boosted = self.ensemble_, self.history_
             self._store(found.ensemble, boosted.problem.replay(found.ensemble, self.history_))
@@ -338,10 +345,11 @@ class BaseGBMAP(
         for _ in range(n_stages):
             task = context.subcontext(task_name="stage")
             task.call_on_fit_task_begin(estimator=self, **rows)
-            yield next(stages)
+            stage = next(stages)
+            yield stage
             so_far = partial(self._fitted_so_far, fit.problem)
             stop = task.call_on_fit_task_end(estimator=self, **rows, reconstruction_attributes=so_far)
-            if stop or (self.early_stopping and self._is_past_best()):
+            if stop or self._is_past_best(stage.n_futile):
                 break
         context.call_on_fit_task_end(estimator=self, **rows, reconstruction_attributes={})
 
@@ -352,12 +360,32 @@ class BaseGBMAP(
             name: value for name, value in vars(self).items() if name.endswith("_") or name == "_posterior"
         }
 
-    def _is_past_best(self) -> bool:
-        curve = [record.validation_loss for record in self.history_]
-        return len(curve) - 1 - int(np.argmin(curve)) >= int(self.n_iter_no_change)
+    @property
+    def _most_components(self) -> int:
+        return _MOST_COMPONENTS if self._finds_components else int(self.n_components)
 
-    def _keep_best_prefix(self) -> None:
-        best = max(1, int(np.argmin([record.validation_loss for record in self.history_])))
+    @property
+    def _finds_components(self) -> bool:
+        return isinstance(self.n_components, str)
+
+    @property
+    def _may_end_early(self) -> bool:
+        return bool(self.early_stopping) or self._finds_components
+
+    def _is_past_best(self, n_futile: int) -> bool:
+        """Return whether the last learners were noise, or did not help the validation rows for a while."""
+        if self._finds_components and n_futile >= _FUTILE_STAGES:
+            return True
+        curve = [record.validation_loss for record in self.history_]
+        return bool(self.early_stopping) and len(curve) - 1 - np.argmin(curve) >= self.n_iter_no_change
+
+    def _keep_best_prefix(self, n_futile: int) -> None:
+        """Keep learners up to those that are noise, and of these the ones best for validation rows."""
+        best = len(self.history_) - 1
+        if self._finds_components:
+            best = max(best - n_futile, min(best, _LEAST_COMPONENTS))
+        if self.early_stopping:
+            best = max(1, int(np.argmin([record.validation_loss for record in self.history_[: best + 1]])))
         self._store(self.ensemble_[: best * self.ensemble_.n_outputs], self.history_[: best + 1])
 
     def _summarise_in_spite_of_interrupts(self, problem: FitProblem) -> None:

@@ -19,7 +19,7 @@ from gbmap.estimators.identity import UnknownContentError, digest_of
 
 # A fit is the same whatever these are: they say how far to go, with how many threads, and what to print. What
 # counts of `random_state` is the seed that it gives.
-_FREE = {"n_components", "n_jobs", "verbose", "warm_start"}
+_FREE = {"n_components", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,6 @@ def _check(instance: Any) -> None:
             and instance.n_steps.shape == (instance.ensemble.n_outputs,),
             "iterations that do not fit the outputs",
         )
-        need_kind(instance.curves, np.ndarray | None, "curve")
 
 
 _REGISTRY = Registry(
@@ -157,6 +156,7 @@ _REGISTRY = Registry(
     _check,
     listed=frozenset({"history"}),
     added={"StageRecord": {"l2_regularizations": ()}},
+    dropped={"Refined": frozenset({"curves"})},
 )
 
 
@@ -171,8 +171,7 @@ def identity_of(estimator: Any, seed: int, arrays: list[Any]) -> str:
         "names": getattr(estimator, "feature_names_in_", None),
         "arrays": arrays,
     }
-    free = _FREE | ({"random_state"} if estimator.refine else {"random_state", "refine_starts"})
-    settings = {name: value for name, value in estimator.get_params(deep=False).items() if name not in free}
+    settings = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _FREE}
     parts = []
     for name, value in sorted((known | settings).items()):
         try:

@@ -24,9 +24,9 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
 
     Parameters
     ----------
-    n_components : int, default=20
+    n_components : int or "auto", default=20
         The number of learners m for each score; the embedding has m columns for two classes, K m
-        for more.
+        for more. With "auto" the fit finds how many, as in `GBMAPRegressor`.
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta.
     l2_regularization : float or "auto", default="auto"
@@ -52,8 +52,6 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : bool or int, default=False
         Whether to optimise all learners together after boosting, as in `GBMAPRegressor`.
-    refine_starts : int, default=5
-        How often to boost and refine, to keep the best, as in `GBMAPRegressor`.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -65,7 +63,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
         rows aside, stratified by class.
     validation_fraction : float, default=0.1
-        The share of rows to set aside, or to hold out of more than 20,000 for ``refine=True``.
+        The share of rows to set aside.
     n_iter_no_change : int, default=5
         The patience of early stopping, in stages.
     monotonic_cst : array-like of int, dict of str to int, or None, default=None
@@ -102,9 +100,6 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         The most solver iterations of any stage.
     n_refinements_ : integer array of shape (n_outputs,)
         The iterations by which learners were refined, as in `GBMAPRegressor`.
-    refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        With ``refine=True``: mean losses of unseen rows by iterations of refinement, without the 0.5 %
-        of rows with the largest: from one start, or with ``X_val`` from the one that was kept.
     feature_importances_ : array of shape (n_features,)
         How much each feature adds to the score over that of the average training row: the mean size of
         ``gbmap.inspection.attributions(model, X, model.mean_)`` over the training rows, or a sample of
@@ -140,7 +135,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | str = 20,
         *,
         beta: float = 5.0,
         l2_regularization: float | str = "auto",
@@ -151,7 +146,6 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         standardize: bool = True,
         n_init: int = 1,
         refine: bool | int = False,
-        refine_starts: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -173,7 +167,6 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         self.standardize = standardize
         self.n_init = n_init
         self.refine = refine
-        self.refine_starts = refine_starts
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping

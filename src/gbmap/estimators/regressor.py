@@ -24,8 +24,10 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
 
     Parameters
     ----------
-    n_components : int, default=20
-        The number of learners m, which is the dimension of the embedding (per target).
+    n_components : int or "auto", default=20
+        The number of learners m, which is the dimension of the embedding (per target). With "auto" the fit
+        ends when three stages in a row have learned noise, by the evidence that finds the ridge, and leaves
+        them out; there are at least 2, and at most 100.
     beta : float, default=5.0
         The sharpness of softplus, log(1 + exp(beta z)) / beta. With ``standardize=True`` z counts
         in standard deviations of y - f_0.
@@ -54,18 +56,10 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     n_init : int, default=1
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : bool or int, default=False
-        Whether to go on after boosting and optimise all learners together, their signs held fixed. Rows
-        that the learners have not seen tell how far: ``X_val, y_val`` of `fit`, the rows that
-        ``early_stopping`` sets aside, or else five folds, each fitted too (one part of more than 20,000
-        rows). Where they see no gain the learners stay as boosting left them. A number asks for so
-        many iterations at most, and no rows. A refined model with more components does not begin with
-        one of fewer; see ``n_refinements_``.
-    refine_starts : int, default=5
-        Refinement ends in the valley that boosting led to. So there are this many boosted fits, each with
-        random numbers of its own; each is refined, and the one with the lowest objective is kept, or with
-        the lowest loss of ``X_val``, for each target by itself. The iterations that ``history_`` counts are
-        those of the first. There is only one if there are fewer than four rows for each number of the
-        learners: the lowest would be chance then.
+        Whether to go on after boosting and optimise all learners together, their signs held fixed and with
+        the ridge of the last one, until an iteration lowers the objective by less than 0.03 %. A number asks
+        for so many iterations at most. A refined model with more components does not begin with one of
+        fewer; see ``n_refinements_``.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -77,7 +71,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         and to keep the learners up to the best. Uses ``X_val, y_val`` of `fit` if given, else sets
         rows aside.
     validation_fraction : float, default=0.1
-        The share of rows to set aside, or to hold out of more than 20,000 for ``refine=True``.
+        The share of rows to set aside.
     n_iter_no_change : int, default=5
         The patience of early stopping, in stages.
     monotonic_cst : array-like of int, dict of str to int, or None, default=None
@@ -113,10 +107,6 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         The iterations by which the learners of each target were refined. If there are any, the learners
         stand in the order in which they help most on some of the rows: the first is the one that, with a
         constant, best predicts alone, the second the one that helps it most, and so on.
-    refinement_curves_ : array of shape (n_outputs, n_folds, n_iterations + 1) or None
-        With ``refine=True``: mean losses of unseen rows by iterations of refinement, in the units of y,
-        without the 0.5 % of rows with the largest: from one start, or with ``X_val`` from the one that was
-        kept.
     feature_importances_ : array of shape (n_features,)
         How much each feature adds to the prediction over that of the average training row: the mean size of
         ``gbmap.inspection.attributions(model, X, model.mean_)`` over the training rows, or a sample of
@@ -158,7 +148,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | str = 20,
         *,
         beta: float = 5.0,
         l2_regularization: float | str = "auto",
@@ -170,7 +160,6 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         standardize: bool = True,
         n_init: int = 1,
         refine: bool | int = False,
-        refine_starts: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -193,7 +182,6 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         self.standardize = standardize
         self.n_init = n_init
         self.refine = refine
-        self.refine_starts = refine_starts
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping

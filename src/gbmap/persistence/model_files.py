@@ -108,9 +108,12 @@ _ADDED: dict[str, dict[str, Any]] = {
     "GBMAPClassifierCV": {"edges_": []},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
-    "GBMAPRegressor": {"refine_starts": 1, "_posterior": None},
-    "GBMAPClassifier": {"refine_starts": 1, "_posterior": None},
+    "GBMAPRegressor": {"_posterior": None},
+    "GBMAPClassifier": {"_posterior": None},
 }
+# What files of earlier versions have, and nothing asks for any more.
+_REFINEMENT = frozenset({"refine_starts", "refinement_curves_"})
+_DROPPED = {"GBMAPRegressor": _REFINEMENT, "GBMAPClassifier": _REFINEMENT}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -227,6 +230,7 @@ _REGISTRY = Registry(
     way_out=_way_out,
     left_out=_CALLBACKS,
     added=_ADDED,
+    dropped=_DROPPED,
     renamed={"drift.Drifter": {"watched": "monitored"}, "drift.Watched": {"subject": "fitted"}},
     admit=admit,
     listed=_LISTED,

@@ -15,12 +15,12 @@ def silent(step: str, done: int, total: int | None) -> None:
 class StageCallback:
     """Tells of the stages of a fit: a callback of scikit-learn's."""
 
-    def __init__(self, progress: Progress, n_stages: int):
-        self._progress, self._n_stages = progress, n_stages
-        self._done = 0
+    def __init__(self, progress: Progress):
+        self._progress, self._done, self._n_stages = progress, 0, 0
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Begin."""
+        self._n_stages = context.max_subtasks
         self._progress("fitting", 0, self._n_stages)
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
@@ -33,4 +33,6 @@ class StageCallback:
             self._progress("fitting", self._done, self._n_stages)
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing."""
+        """End, which may be before the last stage."""
+        if self._done < self._n_stages:
+            self._progress("fitting", self._n_stages, self._n_stages)

@@ -30,7 +30,7 @@ from gbmap.tables.reading import Table, batches_of, label_of
 from gbmap.tables.schema import TASKS, Schema
 
 _NEIGHBOURS = 5  # the detector's default, as far as there are rows
-_LEARNERS = 40
+_LEARNERS = 40  # with a ridge that is given: the fit cannot find how many
 _LOSSES = {
     "regression": ("squared_error", "huber", "quantile"),
     "classification": ("log_loss", "exponential", "hinge"),
@@ -56,13 +56,12 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         fits all rows; there are no scores then, and the detector is calibrated by cross-fitting.
     reference_rows : int, default=20_000
         The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out.
-    n_components : int, default=None
-        The number of learners; None is 40.
+    n_components : int or "auto", default=None
+        The number of learners; None is "auto", or 40 with an ``l2_regularization`` that is a number.
     beta, l2_regularization, loss : float, float or "auto", and str, default=None
         As those of the estimators; None is their default, by which a fit finds its ridge itself.
-    refine : bool, default=False
-        Whether to optimise all learners together in the end, as far as held-out rows like it: better
-        predictions for a longer fit.
+    refine : bool, default=True
+        Whether to optimise all learners together in the end: better predictions for a longer fit.
     n_jobs : int, default=None
     random_state : int, default=0
         Seeds everything: the same data give the same bits.
@@ -138,11 +137,11 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         task: str | None = None,
         test_size: float = 0.2,
         reference_rows: int = 20_000,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         beta: float | None = None,
         l2_regularization: float | str | None = None,
         loss: Any = None,
-        refine: bool = False,
+        refine: bool = True,
         n_jobs: int | None = None,
         random_state: int = 0,
     ):
@@ -237,7 +236,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         self.pipeline_ = Pipeline([("columns", make_columns(self.schema_)), ("gbmap", self._make_gbmap())])
         columns, gbmap = self.pipeline_["columns"], self.pipeline_["gbmap"]
         inputs = columns.fit_transform(X)
-        gbmap.set_callbacks(StageCallback(progress, gbmap.n_components))
+        gbmap.set_callbacks(StageCallback(progress))
         gbmap.fit(inputs, y)
         gbmap.set_callbacks()
         self.scores_ = None
@@ -254,7 +253,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         kind = GBMAPRegressor if task == "regression" else GBMAPClassifier
         asked = {name: getattr(self, name) for name in ("n_components", "beta", "l2_regularization", "loss")}
         given = {name: value for name, value in asked.items() if value is not None}
-        settings = {"n_components": _LEARNERS, "refine": self.refine, **given}
+        finds_ridge = given.get("l2_regularization", "auto") == "auto"
+        settings = {"n_components": "auto" if finds_ridge else _LEARNERS, "refine": self.refine, **given}
         return kind(n_jobs=self.n_jobs, random_state=self.random_state, **settings)
 
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from gbmap._core.objective import Objective
-from gbmap._core.refinement import is_automatic
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources.memory import MemorySource
 from gbmap._fit.sources.source import Reader, Source, n_effective, sample_sizes, weight_sums
@@ -177,11 +176,6 @@ def _refuse_what_needs_all_rows(reader: Reader) -> None:
         raise ValueError(
             "early_stopping=True needs X_val and y_val in fit when X is a Dask collection, of which no rows "
             "are set aside; pass them, or set early_stopping=False."
-        )
-    if is_automatic(estimator.refine) and not reader.has_validation_rows:
-        raise ValueError(
-            "refine=True needs X_val and y_val in fit when X is a Dask collection, of which no rows are set "
-            "aside; pass them, or a number of iterations as refine, or set refine=False."
         )
     init = estimator.init
     if reader.fitting and hasattr(init, "fit") and not isinstance(init, FrozenEstimator):

@@ -75,13 +75,8 @@ class DaskRows(Rows):
         return float(np.concatenate(self._ask(_answer, "block_losses", loss, output, shift)).sum())
 
     def row_losses(self, loss: Loss, output: int) -> RowLosses:
-        return self._brought("row_losses", loss, output)
-
-    def joint_row_losses(self, objective: Objective, output: int, vector: Array, signs: Array) -> RowLosses:
-        return self._brought("joint_row_losses", objective, output, vector, signs)
-
-    def _brought(self, *asked: Any) -> RowLosses:
-        return RowLosses(*map(np.concatenate, zip(*self._ask(_answer, *asked))))
+        parts = self._ask(_answer, "row_losses", loss, output)
+        return RowLosses(*map(np.concatenate, zip(*parts)))
 
     def _columns(self) -> list[Any]:
         return [self.table.X, self.y, self.F, self.weight]
