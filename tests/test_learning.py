@@ -54,7 +54,10 @@ def test_synth_cos_is_learned_where_a_linear_model_learns_nothing(
         (load_diabetes, GBMAPRegressor, RidgeCV(), 0.47, 0.01),
         (load_breast_cancer, GBMAPClassifier, LogisticRegression(), 0.955, 0.015),
         (load_wine, GBMAPClassifier, LogisticRegression(), 0.96, 0.015),
-        (load_digits, GBMAPClassifier, LogisticRegression(max_iter=1000), 0.96, 0.0),
+        pytest.param(
+            *(load_digits, GBMAPClassifier, LogisticRegression(max_iter=1000), 0.96, 0.0),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_embedded_sets_are_learned_as_well_as_by_a_linear_model(

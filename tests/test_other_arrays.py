@@ -566,6 +566,7 @@ def test_a_search_fits_its_folds_where_the_rows_are(convert):
     assert there.score(*map(convert, few)) == pytest.approx(here.score(*few), abs=0.01)
 
 
+@pytest.mark.nightly
 @needs_jax
 def test_the_64_bit_mode_of_jax_counts_from_when_it_is_switched_on(in_memory):
     numpy = jax.numpy

@@ -220,6 +220,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(start, folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_told(start, folder):
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
@@ -236,6 +237,7 @@ def test_the_module_runs_as_the_program_does():
     assert (ended.returncode, ended.stdout[:6]) == (main(["--version"]), "gbmap ")
 
 
+@pytest.mark.nightly
 def test_a_terminal_sees_bars_and_standard_output_does_not(start, folder, tmp_path):
     pty = pytest.importorskip("pty")
     terminal, end = pty.openpty()

@@ -264,6 +264,7 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch):
         load_paper_dataset("breast-cancer")
 
 
+@pytest.mark.nightly
 def test_nothing_else_needs_pandas_or_matplotlib():
     code = (
         "import sys; sys.modules['pandas'] = sys.modules['matplotlib'] = None\n"

@@ -309,6 +309,7 @@ def test_numbers_keep_their_last_bit():
     assert_array_equal(stacked(result, "f")[0], intercepts)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("database", ["sqlite", "duckdb"])
 def test_more_columns_and_learners_than_an_expression_may_be_deep(database):
     wide = numbers(20, 1100)

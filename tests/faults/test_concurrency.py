@@ -141,6 +141,7 @@ def test_forked_children_of_a_process_that_has_fitted_give_the_same_bits(expecte
     assert in_processes(multiprocessing.get_context("fork"), report, 2) == [(expected, before)] * 2
 
 
+@pytest.mark.nightly
 @needs_fork
 def test_children_forked_amid_fits_in_other_threads_neither_hang_nor_keep_their_limit(expected):
     before, stop = blas_threads(), threading.Event()
@@ -184,6 +185,7 @@ def report_all_bits(connection):
     connection.send(all_bits())
 
 
+@pytest.mark.nightly
 def test_a_spawned_child_gives_the_same_bits(tmp_path, monkeypatch, expected):
     (tmp_path / "this_file_as_a_module.py").write_text(Path(__file__).read_text())
     monkeypatch.syspath_prepend(tmp_path)

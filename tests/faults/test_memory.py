@@ -47,6 +47,7 @@ def need_of_fit(kind, n, dtype):
     return peak(lambda: model.fit(X, y, sample_weight=weight))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["regressor", "classifier", "weighted"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_fit_takes_a_quarter_of_x_and_100_mb(kind, dtype):

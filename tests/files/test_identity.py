@@ -171,6 +171,7 @@ SCRIPT = textwrap.dedent("""
 """)
 
 
+@pytest.mark.nightly
 def test_the_same_in_every_process(capsys):
     command, environment = [sys.executable, "-c", SCRIPT], os.environ | {"PYTHONHASHSEED": "0"}
     there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
