@@ -35,7 +35,7 @@ TESTS = [
         "test_other_arrays.py",
     ),
     *("test_fit_control.py", "test_properties.py", "test_inputs.py", "test_distances.py", "test_learning.py"),
-    *("test_scikit_learn.py", "test_automatic_ridge.py"),
+    *("test_scikit_learn.py", "test_automatic_ridge.py", "test_spread.py"),
 ]
 MOST_SURVIVORS = 0.05
 SHARE = 0.08  # of the time that all tests take, for those of one change
