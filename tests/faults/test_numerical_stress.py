@@ -54,7 +54,10 @@ def target(loss, y):
 
 
 def assert_sound(model, X):
-    """Assert that what a model tells about the rows of its fit is finite, and that its loss never rose."""
+    """Assert that what a model tells about the rows of its fit is finite, and that its loss never rose.
+
+    Of refined learners only all together have to lower it.
+    """
     told = {
         "score": model.decision_function(X) if is_classifier(model) else model.predict(X),
         "embedding": model.transform(X),
@@ -71,6 +74,8 @@ def assert_sound(model, X):
     for name, numbers in told.items():
         assert np.isfinite(numbers).all(), name
     curve = model.loss_curve_
+    if model.n_refinements_.any():
+        curve = curve[[0, -1]]
     assert (np.diff(curve) <= 1e-5 * np.abs(curve[:-1]) + 1e-13 * abs(curve[0])).all(), curve
 
 

@@ -197,8 +197,11 @@ class _Variables:
         roots = [cholesky(block + damping * eye, lower=True) for block in H.blocks]
         inverses = [solve_triangular(root, eye, lower=True) for root in roots]
         self._single = np.sqrt(H.single + damping)
-        self._roots, self._inverses = (np.reshape(each, H.blocks.shape) for each in (roots, inverses))
-        self._is_one_block = not len(self._single) and len(H.blocks) == 1
+        # One block, the usual case, needs no loop.
+        self._is_one_block = not len(self._single) and len(roots) == 1
+        self._root, self._inverse = (
+            each[0] if self._is_one_block else np.reshape(each, H.blocks.shape) for each in (roots, inverses)
+        )
 
     @classmethod
     def at(cls, x: Array, hessian: Hessian | None, *, has_box: bool) -> _Variables:
@@ -214,19 +217,24 @@ class _Variables:
 
     def of(self, theta: Array) -> Array:
         """Return v, given theta."""
-        return self._by_block(theta, self._single, self._roots.swapaxes(1, 2))
+        if self._is_one_block:
+            return theta @ self._root
+        return self._by_block(theta, self._single, self._root.swapaxes(1, 2))
 
     def theta(self, v: Array) -> Array:
         """Return theta, given v."""
-        return self._by_block(v, 1 / self._single, self._inverses.swapaxes(1, 2))
+        if self._is_one_block:
+            return v @ self._inverse
+        return self._by_block(v, 1 / self._single, self._inverse.swapaxes(1, 2))
 
     def gradient(self, along_theta: Array) -> Array:
         """Return the derivative in v, given the one in theta."""
-        return self._by_block(along_theta, 1 / self._single, self._inverses)
+        if self._is_one_block:
+            return self._inverse @ along_theta
+        return self._by_block(along_theta, 1 / self._single, self._inverse)
 
-    def _by_block(self, vector: Array, single: Array, blocks: Array) -> Array:
-        if self._is_one_block:  # the usual case, and the quickest
-            return blocks[0] @ vector
+    @staticmethod
+    def _by_block(vector: Array, single: Array, blocks: Array) -> Array:
         n, q = len(single), blocks.shape[-1]
         of_blocks = (blocks @ vector[n:].reshape(-1, q, 1)).ravel() if q else vector[n:]
         return np.concatenate([single * vector[:n], of_blocks])

@@ -24,10 +24,10 @@ MOST_STEPS = 400
 _PRECISION = 3e-4
 # A part of the rows tells learners apart if it has so many of them for each of their numbers.
 _ROWS_PER_NUMBER = 40
+# Targets that spread less cannot be squared.
+_SMALLEST_SPREAD = 1e-140
 # Learners are put in order by so many rows; each place goes to one of the best so many alone.
-_ORDER_ROWS, _ORDER_TRIED = 500, 30
-# The constants beside them are found by halving a bracket so often, after doubling it at most so often.
-_HALVINGS, _DOUBLINGS = 25, 20
+_ORDER_ROWS, _ORDER_TRIED = 2_000, 30
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,17 @@ def refine(problem: BoostingProblem, ensemble: Ensemble, output: int, n_steps: i
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
     start = vector = np.append(thetas[:, 0].sum(), thetas[:, 1:])
+    value = partial(_value, problem, problem.rows, output, signs=signs)
+    loss = problem.objective.loss
+    first = abs(problem.rows.mean_loss(loss, output))
+    smallest = _SMALLEST_SPREAD**loss.degree if loss.degree else 0.0
+    if first <= smallest or not value(start) > 10 * problem.rows.eps * first:  # what is left is rounding
+        return Refinement(start, signs, 0)
     n_taken, parts = 0, _parts(problem, len(start))
     for rows in [*parts, problem.rows]:
         if n_taken < n_steps:
             found = _descend(problem, rows, output, vector, signs, n_steps - n_taken)
             vector, n_taken = found.x, n_taken + found.n_iter
-    value = partial(_value, problem, problem.rows, output, signs=signs)
     if parts and value(vector) > value(start):  # a part has misled
         return Refinement(start, signs, 0)
     return Refinement(vector, signs, n_taken)
@@ -96,17 +101,17 @@ def refined_ensemble(
 ) -> Ensemble:
     """Return the ensemble with its learners replaced, in the order in which they help most.
 
-    The first learner is the one that, with a constant, lowers the loss most, the second the one that does so
-    beside it, and so on; the constants become their intercepts.
+    Until its turn comes, its mean stands for a learner. The first one is that which lowers the loss most, the
+    second the one that does so beside it, and so on.
     """
     ordered = []
     for output, found in enumerate(refinements):
         few = sample.activations(objective, output, found.vector, _ORDER_ROWS)
-        order, constants = _greedy_order(few, found.signs, objective.loss)
-        constants[-1] = found.vector[0]
-        thetas = np.column_stack(
-            [np.diff(constants, prepend=0.0), found.vector[1:].reshape(len(order), -1)[order]]
-        )
+        means = np.average(few.g * found.signs, axis=0, weights=few.weight)
+        order = _greedy_order(few, found, means, objective.loss)
+        intercepts = -means[order]
+        intercepts[0] += found.vector[0] + means.sum()
+        thetas = np.column_stack([intercepts, found.vector[1:].reshape(len(order), -1)[order]])
         ordered.append(zip(thetas, found.signs[order]))
     result = replace(ensemble[:0], center=units.center)
     for stage in zip(*ordered):
@@ -115,42 +120,18 @@ def refined_ensemble(
     return result
 
 
-def _greedy_order(few: RowActivations, signs: Array, loss: Loss) -> tuple[Array, Array]:
-    """Return the learners in the order in which they lower the loss most, and the constants beside them."""
-    columns = (few.g * signs).T
-    left = list(np.argsort(_best_constants(few.F + columns, few, loss)[1], kind="stable"))
-    f, order, constants = few.F, [], []
+def _greedy_order(few: RowActivations, found: Refinement, means: Array, loss: Loss) -> list[int]:
+    """Return the learners in the order in which they lower the loss most."""
+    columns, share = (few.g * found.signs - means).T, few.weight / few.weight.sum()
+
+    def losses(f: Array, tried: list[int]) -> Array:
+        return np.array([loss.value(few.y, f + columns[j]) @ share for j in tried])
+
+    f, order = few.F + found.vector[0] + means.sum(), []
+    alone = losses(f, list(range(len(columns))))
+    left = np.argsort(alone, kind="stable").tolist()
     while left:
-        tried = left[:_ORDER_TRIED]
-        constant, losses = _best_constants(f + columns[tried], few, loss)
-        best = int(np.argmin(losses))
-        constants.append(constant[best])
-        f = f + columns[left[best]]
-        order.append(left.pop(best))
-    return np.array(order), np.array(constants)
-
-
-def _best_constants(scores: Array, few: RowActivations, loss: Loss) -> tuple[Array, Array]:
-    """Return the constant to add to each row of scores, and the loss then.
-
-    A loss is convex, so that the constant lies where the mean slope changes its sign; a loss that falls
-    for ever ends at the bracket. SciPy's elementwise root finders end as low, and take 2 to 13 times as long
-    on so few numbers.
-    """
-    share, y = few.weight / few.weight.sum(), np.broadcast_to(few.y, scores.shape)
-
-    def rises(constant: Array) -> Array:
-        return loss.gradient(y, scores + constant[:, None]) @ share > 0
-
-    low, high = np.full((2, len(scores)), [[-1.0], [1.0]])
-    for _ in range(_DOUBLINGS):
-        too_high, too_low = rises(low), ~rises(high)
-        if not (too_high | too_low).any():
-            break
-        low, high = np.where(too_high, 2 * low, low), np.where(too_low, 2 * high, high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        above = rises(middle)
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    constant = (low + high) / 2
-    return constant, loss.value(y, scores + constant[:, None]) @ share
+        best = left.pop(int(np.argmin(losses(f, left[:_ORDER_TRIED]))))
+        f = f + columns[best]
+        order.append(best)
+    return order

@@ -294,19 +294,22 @@ class MemoryRows(Sample):
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array
     ) -> BlockDiagonal | None:
-        """Return the Gauss-Newton matrices of a and of each learner; None for sparse X, and for wide.
+        """Return the Gauss-Newton matrices of a and of each learner; None for wide X.
 
         What couples the learners is left out: the whole matrix takes m times as long, and as many iterations.
         """
         n_rows = _JOINT_PRODUCTS // (len(signs) * (self.n_columns + 1) ** 2)
-        if not self.blocks.is_dense or n_rows < min(_ROWS_PER_COLUMN * self.n_columns, self.n_rows):
+        if n_rows < min(_ROWS_PER_COLUMN * self.n_columns, self.n_rows):
             return None
         few, some = self.activations(objective, output, vector, n_rows), every(self.n_rows, n_rows)
         curvature = objective.loss.curvature(few.y, few.F + vector[0] + few.g @ signs) * few.weight
         curvature /= few.weight.sum()
         v, d = self._folded(vector)
-        x1 = np.column_stack([self.blocks.X[some], np.ones(len(curvature))])
-        along_z = np.sqrt(curvature)[:, None] * objective.activation.slope(self.blocks.X[some] @ v.T + d)
+        X: Any = self.blocks.X[some]
+        along_z = np.sqrt(curvature)[:, None] * objective.activation.slope(X @ v.T + d)
+        if not self.blocks.is_dense:  # a sample of dense rows is in standard units already
+            X = (X.toarray() - self.units.mean) * self.units.inverse_scale
+        x1 = np.column_stack([X, np.ones(len(curvature))])
         blocks = np.array([J.T @ J for J in (x1 * along_z[:, [j]] for j in range(len(signs)))])
         blocks += objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
         return BlockDiagonal(curvature.sum(keepdims=True), blocks)

@@ -323,7 +323,8 @@ def model_difference(
     # those of y - f_0: boosting from first to second is boosting to their difference. Given as such it needs
     # no init, and a small difference is fitted as well as a large one.
     settings: dict[str, Any] = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
-    regressor = GBMAPRegressor(n_components, random_state=random_state, **settings)
+    # Not refined: each learner is to tell most of what those before it leave.
+    regressor = GBMAPRegressor(n_components, refine=False, random_state=random_state, **settings)
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
     fitted = _traced(model.fit(X, squeeze(difference)))
     inputs, of_outputs = fitted.read(X), output_names(classes, difference.shape[1])
