@@ -1,6 +1,7 @@
 """Which tests are for every system, which for every run or the night, and how many threads they take."""
 
 import os
+import signal
 import sys
 
 import pytest
@@ -9,6 +10,10 @@ import threadpoolctl
 # One each for the processes that tests run in: threads that outnumber the cores spend their time waiting.
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+# A shell lets its background jobs ignore Ctrl-C, and so would the fits and programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before those of the night are left out
