@@ -245,3 +245,14 @@ def test_a_search_refines_the_chosen_model_if_its_estimator_is_refined(rows):
     assert refined.best_estimator_.n_refinements_[0] > 0
     assert refined.score(X_new, y_new) > plain.score(X_new, y_new)
     np.testing.assert_array_equal(refined.cv_losses_, plain.cv_losses_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+@pytest.mark.parametrize("scale", [1e-298, 1e-160, 1e-30])
+def test_tiny_targets_in_their_own_units_leave_learners_finite(rows, scale, loss, dtype):
+    X, y, *_ = rows
+    model = GBMAPRegressor(2, loss=loss, standardize=False, refine=True, random_state=0)
+    model.fit(X[:60].astype(dtype), scale * y[:60])
+    assert np.isfinite(model.ensemble_.weights).all()
+    assert model.loss_curve_[-1] <= model.loss_curve_[0]

@@ -56,18 +56,18 @@ def refine(problem: BoostingProblem, ensemble: Ensemble, output: int, n_steps: i
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
     start = vector = np.append(thetas[:, 0].sum(), thetas[:, 1:])
-    value = partial(_value, problem, problem.rows, output, signs=signs)
-    loss = problem.objective.loss
-    first = abs(problem.rows.mean_loss(loss, output))
+    value, loss = partial(_value, problem, output, signs=signs), problem.objective.loss
+    first, before = abs(problem.rows.mean_loss(loss, output)), value(start)
     smallest = _SMALLEST_SPREAD**loss.degree if loss.degree else 0.0
-    if first <= smallest or not value(start) > 10 * problem.rows.eps * first:  # what is left is rounding
+    if first <= smallest or not before > 10 * problem.rows.eps * first:  # what is left is rounding
         return Refinement(start, signs, 0)
-    n_taken, parts = 0, _parts(problem, len(start))
-    for rows in [*parts, problem.rows]:
+    n_taken = 0
+    for rows in [*_parts(problem, len(start)), problem.rows]:
         if n_taken < n_steps:
-            found = _descend(problem, rows, output, vector, signs, n_steps - n_taken)
+            stopping = Stopping(before, _PRECISION, n_steps - n_taken)
+            found = _descend(problem, rows, output, vector, signs, stopping)
             vector, n_taken = found.x, n_taken + found.n_iter
-    if parts and value(vector) > value(start):  # a part has misled
+    if not value(vector) < before:  # a part has misled, or numbers have overflown
         return Refinement(start, signs, 0)
     return Refinement(vector, signs, n_taken)
 
@@ -79,21 +79,19 @@ def _parts(problem: BoostingProblem, n_numbers: int) -> list[Sample]:
 
 
 def _descend(
-    problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array, n_steps: int
+    problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array, stopping: Stopping
 ) -> Minimum:
-    objective = problem.objective
-    unit = _value(problem, rows, output, vector, signs)
     return minimise(
-        lambda vector: rows.joint_value_and_gradient(objective, output, vector, signs),
+        lambda vector: rows.joint_value_and_gradient(problem.objective, output, vector, signs),
         vector,
-        Stopping(unit, _PRECISION, n_steps),
-        hessian=partial(problem.samples[0].joint_gauss_newton, objective, output, signs=signs),
+        stopping,
+        hessian=partial(problem.samples[0].joint_gauss_newton, problem.objective, output, signs=signs),
         bounds=monotone_bounds(problem.solver.monotone, signs),
     )
 
 
-def _value(problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array) -> float:
-    return rows.joint_value_and_gradient(problem.objective, output, vector, signs)[0]
+def _value(problem: BoostingProblem, output: int, vector: Array, signs: Array) -> float:
+    return problem.rows.joint_value_and_gradient(problem.objective, output, vector, signs)[0]
 
 
 def refined_ensemble(
