@@ -168,14 +168,21 @@ def test_pairs_that_fall_behind_drop_out_and_the_others_are_grown_as_if_at_once(
     monkeypatch.setattr(race, "_PATIENCE", 100)  # or a pair could end because its learners no longer help
     data, target = make_friedman1(300, random_state=0)
     grids = {"betas": [2.0, 10.0], "l2_regularizations": [1e-3, 1e-2, "auto"]}
-    search = GBMAPRegressorCV(35, **grids, cv=2, random_state=0)
-    raced = search.fit(data, target)
-    goes_on = {end: np.ptp(raced.cv_losses_[:, :, end - 1 :], axis=2).any(axis=1) for end in (10, 30)}
-    assert goes_on[10].sum() == 3
-    assert goes_on[30].sum() == 1
+    search = GBMAPRegressorCV(35, **grids, cv=2, n_jobs=1, random_state=0)
+    grow, grown = race._grow, []
+
+    def counted(so_far, n_components, *args):
+        grown.append((n_components, so_far.model.beta, so_far.model.l2_regularization))
+        return grow(so_far, n_components, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(race, "_grow", counted)
+        raced = search.fit(data, target)
+    assert {end: sum(each[0] == end for each in set(grown)) for end in (10, 30, 35)} == {10: 6, 30: 3, 35: 1}
+    winner = [(35, each["beta"], each["l2_regularization"]) in grown for each in search.candidates_]
     monkeypatch.setattr(race, "heats", lambda n_candidates, n_components: [(n_components, n_candidates)])
     at_once = clone(search).fit(data, target)
-    np.testing.assert_array_equal(at_once.cv_losses_[goes_on[30]], raced.cv_losses_[goes_on[30]])
+    np.testing.assert_array_equal(at_once.cv_losses_[winner], raced.cv_losses_[winner])
     assert at_once.best_index_ == raced.best_index_
     np.testing.assert_array_equal(at_once.predict(data), raced.predict(data))
 
