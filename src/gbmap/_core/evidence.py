@@ -27,10 +27,10 @@ from gbmap._core.problem import BoostingProblem, EvidenceSettings
 from gbmap._utils.typing import Array
 
 _PRIOR_NUMBERS = 0.3  # h
-# A learner is noise if the rows become less likely by it than by so much for each number that they determine,
+# A learner is noise if the rows become likelier by it by less than so much for each number that they determine,
 # and so much for its place. Smaller costs let few rows grow learners of noise, larger ones stop early where
-# many small learners help.
-_COST_OF_NUMBER, _COST_OF_LEARNER = 0.7, 0.5
+# many small learners help, as they do longer where classes are apart: there little is left to become likelier.
+_COST_OF_NUMBER, _COST_OF_NUMBER_OF_CLASSES, _COST_OF_LEARNER = 0.7, 0.1, 0.5
 # A loss below this share of the first one counts as this: a ridge of zero would never come back.
 _LEAST_SHARE = 1e-6
 # Weights in the units of targets that spread less cannot be squared.
@@ -87,7 +87,8 @@ class Evidence:
         if self._problem.evidence is None:
             return
         likelier = self._problem.evidence.n_rows * (self._losses[output] - loss) / self._unit(output, loss)
-        self._gains[output] = likelier - _COST_OF_NUMBER * n_numbers - _COST_OF_LEARNER
+        cost = _COST_OF_NUMBER if self._problem.objective.loss.degree else _COST_OF_NUMBER_OF_CLASSES
+        self._gains[output] = likelier - cost * n_numbers - _COST_OF_LEARNER
         self._losses[output] = loss
         if output == len(self._gains) - 1:
             self.n_futile = 0 if self._gains.sum() > 0 else self.n_futile + 1
