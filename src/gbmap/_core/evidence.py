@@ -27,9 +27,10 @@ from gbmap._core.problem import BoostingProblem, EvidenceSettings
 from gbmap._utils.typing import Array
 
 _PRIOR_NUMBERS = 0.3  # h
-# A learner is noise if the rows become likelier by it by less than so much for each number that they determine,
-# and so much for its place. Smaller costs let few rows grow learners of noise, larger ones stop early where
-# many small learners help, as they do longer where classes are apart: there little is left to become likelier.
+# A learner is noise if the rows become likelier by it by less than so much for each number that they
+# determine, and so much for its place. Smaller costs let few rows grow learners of noise, larger ones stop
+# early where many small learners help. Those of classes cost less: once classes are apart, little is left to
+# become likelier.
 _COST_OF_NUMBER, _COST_OF_NUMBER_OF_CLASSES, _COST_OF_LEARNER = 0.7, 0.1, 0.5
 # A loss below this share of the first one counts as this: a ridge of zero would never come back.
 _LEAST_SHARE = 1e-6
