@@ -436,6 +436,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("refine", [False, 3])
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_refit_that_fails_leaves_the_earlier_fit_as_it_was(failure, refine):

@@ -336,9 +336,20 @@ def test_an_initial_model_starts_from_where_it_is(convert):
     assert model.loss_curve_[-1] < first.fit(X, y).loss_curve_[-1]
 
 
-@everywhere
 @pytest.mark.parametrize("loss", [SquaredError(), Huber(), Quantile(), LogLoss(), Exponential(), Hinge()])
-@pytest.mark.parametrize("activation", [Softplus(2.0), Identity(1.0)])
+@pytest.mark.parametrize(
+    ("convert", "activation"),
+    [
+        *(
+            pytest.param(*each.values, Softplus(2.0), id=f"{each.id}-softplus", marks=each.marks)
+            for each in LIBRARIES
+        ),
+        *(
+            pytest.param(*each.values, Identity(1.0), id=f"{each.id}-identity", marks=each.marks)
+            for each in (at_night(library) if library.id == "jax" else library for library in LIBRARIES)
+        ),
+    ],
+)
 def test_a_pass_gives_the_sums_of_a_pass_in_memory(convert, loss, activation):
     targets = np.where(y > np.median(y), 1.0, -1.0)[:, None]
     thetas = np.random.default_rng(1).normal(size=(2, 6))

@@ -155,7 +155,13 @@ SHOPS = {
 }
 
 
-@pytest.fixture(scope="session", params=SHOPS, ids=str)
+# "dense" has two classes too, and others are sparse too.
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(name, marks=[pytest.mark.nightly] * (name == "two classes"), id=name) for name in SHOPS
+    ],
+)
 def shop(request, tmp_path_factory):
     """A shop with two models of a target, whose categories are encoded sparsely or densely."""
     target, is_sparse = SHOPS[request.param]

@@ -500,8 +500,8 @@ WHOLE = {
     "no estimator": b'{"tuple":[]}',
     "deep lists": b"[" * 500 + b"]" * 500,
     "deep tuples": b'{"tuple":[' * 400 + b"]}" * 400,
-    "many lists": b"[" + b"[]," * 100_000 + b"[]]",
-    "lists in lists": b"[" + (b"[" * 99 + b"]" * 99 + b",") * 500 + b"0]",
+    "many lists": b"[" + b"[]," * 30_000 + b"[]]",
+    "lists in lists": b"[" + (b"[" * 99 + b"]" * 99 + b",") * 150 + b"0]",
     "a scaler in its place": b'{"instance":["StandardScaler",{}]}',
     "a learner in place of a model": b'{"instance":["losses.Huber",{"delta":1.0}]}',
 }

@@ -609,7 +609,7 @@ SPARE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("nth", [0, 1, 2])
+@pytest.mark.parametrize("nth", [0, 1, pytest.param(2, marks=pytest.mark.nightly)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_a_state_without_one_of_its_members_is_refused(tmp_path, nth):
     """Or, for scikit-learn's own steps and for what no answer needs, fails or answers without harm."""

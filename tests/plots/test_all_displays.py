@@ -166,7 +166,7 @@ def overlap(first, second):
     return area / min(first.width * first.height, second.width * second.height)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @EACH
 @pytest.mark.parametrize(
     ("task", "size"), [("regressor", (6.4, 4.8)), ("classifier", (6.4, 4.8)), ("regressor", (12.0, 6.0))]

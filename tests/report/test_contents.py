@@ -296,6 +296,7 @@ def test_training_rows_as_test_rows_are_refused_where_they_would_calibrate_the_a
         make_report(estimator.fit(X, y), X, y, X_test=X, y_test=y, X_new=X)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES)
 def test_every_kind_of_model_and_table_has_a_report(case):
     estimator, X, y = CASES[case]
