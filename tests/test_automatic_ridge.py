@@ -16,8 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._core import boosting, evidence
-from gbmap._core.evidence import n_determined
+from gbmap._core import evidence, finding
+from gbmap._core.evidence import determined_numbers
+from gbmap._core.problem import BoostingProblem
 from gbmap._fit.sources.source import n_effective, weight_sums
 from gbmap.losses import Loss
 
@@ -103,7 +104,8 @@ def test_a_number_is_that_of_every_learner(friedman):
 
 @pytest.mark.parametrize("n_trials", [1, 5])
 def test_a_fit_with_the_number_it_found_is_the_same_fit(friedman, n_trials, monkeypatch):
-    monkeypatch.setattr(boosting, "_TRIALS", n_trials)
+    monkeypatch.setattr(finding, "_TRIALS", n_trials)
+    monkeypatch.setattr(BoostingProblem, "may_be_linear", False)
     X, y = friedman[0], np.random.default_rng(0).permutation(friedman[1])  # noise asks for more and more
     found = regressor(1).fit(X, y)
     fixed = GBMAPRegressor(1, l2_regularization=found.l2_regularization_, random_state=0).fit(X, y)
@@ -164,9 +166,9 @@ def test_rows_are_counted_by_their_weights(weight, expected):
 @pytest.mark.parametrize("make", [regressor, classifier])
 def test_first_learners_are_the_fit_with_fewer_and_a_warm_start_goes_on_to_the_bit(make):
     X, y = load_iris(return_X_y=True)
-    whole, short = make(4).fit(X, y), make(2).fit(X, y)
+    whole, short = (make(m, refine=False).fit(X, y) for m in (4, 2))
     assert_array_equal(whole.ensemble_.weights[: len(short.ensemble_)], short.ensemble_.weights)
-    warm = make(2, warm_start=True).fit(X, y).set_params(n_components=4).fit(X, y)
+    warm = make(2, refine=False, warm_start=True).fit(X, y).set_params(n_components=4).fit(X, y)
     assert_array_equal(warm.ensemble_.weights, whole.ensemble_.weights)
     assert_array_equal(ridges(warm), ridges(whole))
 
@@ -281,9 +283,10 @@ def test_what_the_data_determines_is_found_exactly_or_about(monkeypatch):
     J = draw.normal(size=(40, 90)) * np.geomspace(1.0, 1e-2, 90)
     H, ridge = J.T @ J, 0.5
     expected = np.trace(H @ np.linalg.inv(H + ridge * np.eye(90)))
-    assert n_determined(lambda V: H @ V, 90, ridge) == pytest.approx(expected, rel=1e-9)
-    monkeypatch.setattr(evidence, "_FULL_COLUMNS", 10)
-    assert n_determined(lambda V: H @ V, 90, ridge) == pytest.approx(expected, rel=0.1)
+    for n_rows in (40, 200):  # fewer rows than columns span no more than their number
+        assert determined_numbers(lambda V: H @ V, 90, n_rows)(ridge) == pytest.approx(expected, rel=1e-9)
+    monkeypatch.setattr(evidence, "_FULL_RANK", 10)
+    assert determined_numbers(lambda V: H @ V, 90, 200)(ridge) == pytest.approx(expected, rel=0.1)
 
 
 def test_it_is_a_parameter_like_others():

@@ -44,11 +44,11 @@ def problem(n=120, seed=0):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 5, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 5, "refine": False, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 5, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 5, "refine": False, "random_state": 0, **options})
 
 
 def model_and_data(kind, **options):
@@ -304,7 +304,7 @@ def test_the_last_stage_is_the_prediction_to_the_bit(n_classes, init):
     X, y = problem(101)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     start = None if init is None else LogisticRegression(max_iter=500)
-    models = [GBMAPClassifier(m, init=start, random_state=0).fit(X, labels) for m in range(1, 6)]
+    models = [classifier(n_components=m, init=start).fit(X, labels) for m in range(1, 6)]
     for method, staged in STAGED.items():
         stages = list(getattr(models[-1], staged)(X))
         assert_array_equal(stages[-1], getattr(models[-1], method)(X))
@@ -667,7 +667,7 @@ def test_a_verbose_fit_is_seen_without_any_logging_set_up():
     import logging, numpy as np
     from gbmap import GBMAPRegressor
     X = np.random.default_rng(0).standard_normal((50, 2))
-    GBMAPRegressor(3, verbose=1).fit(X, abs(X[:, 0]))
+    GBMAPRegressor(3, refine=False, verbose=1).fit(X, abs(X[:, 0]))
     assert not logging.getLogger("gbmap").handlers
     GBMAPRegressor(3).fit(X, abs(X[:, 0]))
     """

@@ -41,11 +41,11 @@ def labels(y, n_classes=2):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 4, "refine": False, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 4, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 4, "refine": False, "random_state": 0, **options})
 
 
 def model_and_target(kind, seed, **options):

@@ -114,8 +114,11 @@ def test_a_refined_fit_goes_on_with_warm_start_as_if_it_had_not_stopped(rows, re
 def test_learners_of_another_beta_are_not_refined(rows):
     X, y, *_ = rows
     model = regressor(warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match="refine must be False when learners of an earlier fit"):
+    with pytest.raises(ValueError, match="refine must be 'auto' or False when learners of an earlier fit"):
         model.set_params(beta=1.0, refine=5, n_components=9).fit(X, y)
+    model.set_params(refine="auto").fit(X, y)
+    assert model.n_components_ == 9
+    assert model.n_refinements_.tolist() == [0]
 
 
 def test_a_fit_forgets_the_refinement_of_the_last_one(rows):

@@ -132,8 +132,8 @@ def test_a_choice_at_the_edge_of_what_was_tried_is_told(n_components, betas, rid
 
 
 def test_edges_are_logged_and_kept(caplog):
-    search = GBMAPRegressorCV(2, betas=[5.0], cv=2, random_state=0).fit(X, y)
-    assert search.edges_ == ["n_components_=2 is the most that was tried; raise n_components."]
+    search = GBMAPRegressorCV(1, betas=[5.0], cv=2, random_state=0).fit(X, y)
+    assert search.edges_ == ["n_components_=1 is the most that was tried; raise n_components."]
     assert caplog.messages == search.edges_
 
 

@@ -60,11 +60,12 @@ def test_distances_and_regions_are_the_same_to_the_bit(regressor):
 
 def test_explanations_are_the_same_to_rounding(regressor):
     model, X = regressor
-    for answer in (
-        lambda rows: explain(model, rows).coefficients,
-        lambda rows: attributions(model, rows, X[:5]).values,
-        lambda rows: path_distances(model, rows, X[:9]),
+    for answer, rtol in (
+        (lambda rows: explain(model, rows).coefficients, 1e-12),
+        (lambda rows: attributions(model, rows, X[:5]).values, 1e-12),
+        # Pieces of a path end where numbers are equal but for rounding, which is that of X.
+        (lambda rows: path_distances(model, rows, X[:9]), 1e-12 * max(1.0, np.abs(X).max() / 100)),
     ):
         together = answer(X)
         for rows in ROWS:
-            np.testing.assert_allclose(answer(X[rows]), together[rows], rtol=1e-12, atol=1e-9)
+            np.testing.assert_allclose(answer(X[rows]), together[rows], rtol=rtol, atol=1e-9)

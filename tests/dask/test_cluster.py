@@ -131,7 +131,7 @@ def wait_for(file):
 
 
 @pytest.mark.posix("signals to a thread")
-def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, local, at_round, tmp_path):
+def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, problem, at_round, tmp_path):
     timers, caught = [], tmp_path / "caught"
 
     def interrupt(planned):
@@ -144,7 +144,7 @@ def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, 
         return [*planned, delayed(wait_for)(caught)]
 
     at_round(27, interrupt)
-    model = GBMAPRegressor(50, random_state=0)
+    model = GBMAPRegressor(50, refine=False, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*rows)
     for timer in timers:
@@ -153,6 +153,7 @@ def test_interrupt_leaves_no_tasks_and_a_model_of_the_stages_done(client, rows, 
     assert tasks_left(client) == 0
     assert 1 <= model.n_components_ < 10
     n_common = min(model.n_components_, 2)
+    local = GBMAPRegressor(n_common, refine=False, random_state=0).fit(*problem)
     np.testing.assert_array_equal(model.loss_curve_[: n_common + 1], local.loss_curve_[: n_common + 1])
     model.set_params(n_components=model.n_components_ + 1, warm_start=True).fit(*rows)
 

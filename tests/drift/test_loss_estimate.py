@@ -149,7 +149,7 @@ def test_where_the_loss_is_larger_inside_the_data_the_estimate_is_larger():
 def detector_of_few(estimator, label):
     X, y = make_rows(60)
     detector = DriftDetector(estimator, surrogate=regressor())
-    return detector.fit(X, label(X, y), X_cal=-X, y_cal=label(-X, y))
+    return detector.fit(X, label(X, y), X_cal=-X, y_cal=label(-X, y[::-1]))
 
 
 @KINDS

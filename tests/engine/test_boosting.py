@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gbmap._core import boosting, weak_learner
+from gbmap._core import finding, weak_learner
 from gbmap._core.activation import Identity, Softplus
 from gbmap._core.boosting import add_learners, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
@@ -201,7 +201,7 @@ def test_each_learner_draws_from_a_stream_of_its_own(monkeypatch):
         draws.append(rng.random())
         return fit_weak_learner(problem, output, unit, rng)
 
-    monkeypatch.setattr(boosting, "fit_weak_learner", record)
+    monkeypatch.setattr(finding, "fit_weak_learner", record)
     X, targets = draw(n_outputs=2)
     stages(rows_of(X, targets), SQUARED, 3)
     stages(rows_of(X, targets[:, :1]), SQUARED, 3)

@@ -106,9 +106,9 @@ def test_classes_weights_and_validation_rows_go_on_too(tmp_path, monkeypatch):
 
 def test_without_a_seed_the_one_in_the_file_counts(tmp_path, monkeypatch):
     path = tmp_path / "fit.gbmap"
-    model = GBMAPRegressor(6, early_stopping=True)
+    model = GBMAPRegressor(6, refine=False, early_stopping=True)
     fit_until(model, path, 3, monkeypatch)
-    again = GBMAPRegressor(6, early_stopping=True).fit(X, y, checkpoint=path)
+    again = clone(model).fit(X, y, checkpoint=path)
     np.testing.assert_array_equal(again.ensemble_.weights[:3], model.ensemble_.weights)
     assert again._seed == model._seed
 

@@ -44,7 +44,7 @@ def write_table(path, *_):
 
 def write_checkpoint(path, *_):
     """Each call goes on from what the one before has left."""
-    gbmap.GBMAPRegressor(next(SIZES), random_state=0).fit(X, y, checkpoint=path)
+    gbmap.GBMAPRegressor(next(SIZES), refine=False, random_state=0).fit(X, y, checkpoint=path)
 
 
 def export(form):

@@ -460,7 +460,7 @@ def test_one_of_several_outputs_is_chosen_by_name():
 
 def test_with_an_initial_model_the_value_is_one_of_what_is_added_to_it():
     X, y = load_iris(return_X_y=True)
-    model = GBMAPRegressor(3, init=LinearRegression(), random_state=0).fit(X, y)
+    model = GBMAPRegressor(3, init=LinearRegression(), l2_regularization=1e-3, random_state=0).fit(X, y)
     before = model.transform(X[:1]).sum()
     result = nearest_counterfactual(model, X[0], before + 0.1)
     assert_allclose(result.prediction_before, before)

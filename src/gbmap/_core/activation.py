@@ -46,12 +46,22 @@ def secant(z: Array, other: Array, beta: Array | float) -> Array:
     return value
 
 
+# How far from its bend softplus is the identity to the last bit, in units of 1 / beta; and how much further
+# rows are to lie from the bend of a linear part, in units of the spread of y, or of logits.
+_TO_IDENTITY, _REACH = 40.0, 32.0
+
+
 @dataclass(frozen=True)
 class Softplus:
     """Softplus with a given beta."""
 
     beta: float
     both_signs = True
+
+    @property
+    def far(self) -> float:
+        """The c at which g(w . x + c) is linear for all rows."""
+        return _REACH + _TO_IDENTITY / self.beta
 
     def value(self, z: Array) -> Array:
         """Return g(z)."""
@@ -89,6 +99,7 @@ class Identity:
 
     beta: float
     both_signs = False  # g(-z) = -g(z), so that b = -1 brings nothing new
+    far = 0.0  # all learners are linear
 
     def value(self, z: Array) -> Array:
         """Return z."""

@@ -9,15 +9,14 @@ import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.evidence import Evidence
+from gbmap._core.finding import find_first_learner, find_learner
 from gbmap._core.losses import Loss
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Rows, Sample
-from gbmap._core.weak_learner import Solution, fit_weak_learner, null_learner
+from gbmap._core.weak_learner import Solution, null_learner
 from gbmap._utils.typing import Array
 
 _SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
-# Most learners are found once; the first ones of noise are not.
-_TRIALS, _MUCH_LARGER = 5, 1.3
 _LARGEST = 1e300  # larger weights, as of a huge y and a tiny column, could not even be summed
 
 
@@ -58,7 +57,8 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
         for output in range(rows.n_outputs):
             stream = np.random.SeedSequence(seed, spawn_key=(output, stage))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-                solution, ridges[output] = _find(
+                find = find_first_learner if stage == 0 else find_learner
+                solution, ridges[output] = find(
                     problem, evidence, output, units[output], losses[output], stream
                 )
                 ensemble, losses[output] = _grow(
@@ -70,25 +70,6 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
         levels = np.zeros(rows.n_outputs)
         unseen = mean_losses(problem.validation_rows, loss)
         yield Stage(ensemble, losses, unseen, tuple(solutions), ridges, evidence.n_futile)
-
-
-def _find(
-    problem: BoostingProblem,
-    evidence: Evidence,
-    output: int,
-    unit: float,
-    loss: float,
-    stream: np.random.SeedSequence,
-) -> tuple[Solution, float]:
-    """Return a learner and its ridge: found again while it asks itself for a ridge that is much larger."""
-    asked = evidence.ridge(output, loss)
-    for _ in range(_TRIALS):
-        ridge = asked
-        found = fit_weak_learner(problem.with_ridge(ridge), output, unit, np.random.default_rng(stream))
-        asked = evidence.ridge_with(output, found.theta, loss, found.value)
-        if asked <= _MUCH_LARGER * ridge:
-            break
-    return found, ridge
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:

@@ -12,6 +12,9 @@ MacKay's update, pooled over the learners of an output so far, finds alpha:
 with A_j = (n / T) times the Gauss-Newton matrix of the mean loss in (w_j, c_j): gamma_j is how many of the
 learner's numbers the data determines. Before the first learner h numbers of variance tau = 1 / p are known,
 for which z spreads by about one. For a loss of the residual T follows the mean loss.
+
+A linear part has a prior of its own, by the same update. It is found again with each alpha, so that T can be
+that of its own residuals, over the rows less the numbers that they determine.
 """
 
 from __future__ import annotations
@@ -23,24 +26,31 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.linear_part import is_linear
 from gbmap._core.problem import BoostingProblem, EvidenceSettings
+from gbmap._core.weak_learner import Solution
 from gbmap._utils.typing import Array
 
-_PRIOR_NUMBERS = 0.3  # h
+_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_PART = 0.3, 3.0  # h
+# The ridge of the linear part matters if it leaves more than this share of its numbers undetermined.
+_UNDETERMINED = 1e-3
 # A learner is noise if the rows become likelier by it by less than so much for each number that they
 # determine, and so much for its place. Smaller costs let few rows grow learners of noise, larger ones stop
 # early where many small learners help. Those of classes cost less: once classes are apart, little is left to
 # become likelier.
 _COST_OF_NUMBER, _COST_OF_NUMBER_OF_CLASSES, _COST_OF_LEARNER = 0.7, 0.1, 0.5
+# A learner found in what a linear part leaves of linear rows makes them likelier by less than this for each
+# number 19 times of 20.
+_NOISE_OF_NUMBER = 0.4
 # A loss below this share of the first one counts as this: a ridge of zero would never come back.
 _LEAST_SHARE = 1e-6
 # Weights in the units of targets that spread less cannot be squared.
 _SMALLEST_SPREAD = 1e-140
 # The matrix is that of so many rows, or so many for each column.
 _ROWS, _ROWS_PER_COLUMN = 2_000, 20
-# Up to so many columns its eigenvalues are found; of more, the trace is estimated by so many random vectors,
-# and conjugate gradients of at most so many steps.
-_FULL_COLUMNS, _PROBES, _STEPS, _PRECISION = 100, 4, 25, 1e-2
+# Up to so many rows or columns its eigenvalues are found; of more, the trace is estimated by so many random
+# vectors, and conjugate gradients of at most so many steps.
+_FULL_RANK, _PROBES, _STEPS, _PRECISION = 300, 4, 25, 1e-2
 
 
 @dataclass(frozen=True)
@@ -79,16 +89,43 @@ class Evidence:
         """Take in the last learner, which the scores hold already, given the mean loss with it."""
         output = int(ensemble.outputs[-1])
         thetas, _ = ensemble.standard(output, self._problem.rows.units)
+        if is_linear(thetas[-1], self._problem.objective.activation):
+            self._count(output, self._problem.rows.units.n_active, loss)
+            return
         told = self._with(output, thetas[-1], loss)
         self._count(output, told.determined - self._told[output].determined, loss)
         self._told[output] = told
+
+    def linear_ridge(self, output: int, found: Solution, ridge: float) -> tuple[float, bool]:
+        """Return the ridge that a linear part, found with a ridge, asks for, and whether that matters."""
+        settings, w, n_active = self._problem.evidence, found.theta[1:-1], self._problem.rows.units.n_active
+        if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
+            return 0.0, False
+        product, n_rows = self._curvature(output, found.theta)
+        of_w = determined_numbers(lambda V: product(np.vstack([V, 0 * V[:1]]))[:-1], len(w), n_rows)
+        told = _Told(of_w(2 * ridge), float(w @ w))
+        left = max(1 - told.determined / settings.n_rows, 1 / settings.n_rows)
+        loss = min(found.value / left, self._first_losses[output])
+        alpha = self._alpha(settings, output, told, _PRIOR_NUMBERS_OF_LINEAR_PART)
+        asked = self._unit(output, loss) * alpha / (2 * settings.n_rows)
+        return asked, told.determined < (1 - _UNDETERMINED) * n_active
+
+    def bends(self, output: int, theta: Array, loss: float, reached: float) -> bool:
+        """Return whether (a, w, c) brings more than noise, given the mean losses without and with it."""
+        determined = self._with(output, theta, reached).determined - self._told[output].determined
+        return self._likelier(output, loss, reached) > _NOISE_OF_NUMBER * determined
+
+    def _likelier(self, output: int, loss: float, reached: float) -> float:
+        """Return by how much a lower mean loss makes the rows likelier, as a logarithm."""
+        assert self._problem.evidence is not None
+        return self._problem.evidence.n_rows * (loss - reached) / self._unit(output, reached)
 
     def _count(self, output: int, n_numbers: float, loss: float) -> None:
         """Weigh what the last learner brought against its cost; after that of the last output, the stage."""
         if self._problem.evidence is None:
             return
-        likelier = self._problem.evidence.n_rows * (self._losses[output] - loss) / self._unit(output, loss)
         cost = _COST_OF_NUMBER if self._problem.objective.loss.degree else _COST_OF_NUMBER_OF_CLASSES
+        likelier = self._likelier(output, self._losses[output], loss)
         self._gains[output] = likelier - cost * n_numbers - _COST_OF_LEARNER
         self._losses[output] = loss
         if output == len(self._gains) - 1:
@@ -104,33 +141,50 @@ class Evidence:
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
     def _with(self, output: int, theta: Array, loss: float) -> _Told:
-        settings, rows, told = self._problem.evidence, self._problem.rows, self._told[output]
+        settings, told = self._problem.evidence, self._told[output]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return told
-        n_rows = max(_ROWS, _ROWS_PER_COLUMN * rows.n_columns)
-        product = self._problem.samples[0].curvature_product(self._problem.objective, output, theta, n_rows)
+        product, n_rows = self._curvature(output, theta)
         ridge = self._unit(output, loss) * self._alpha(settings, output, told) / settings.n_rows
-        determined = n_determined(product, len(theta) - 1, ridge)
+        determined = determined_numbers(product, len(theta) - 1, n_rows)(ridge)
         return _Told(told.determined + determined, told.size + float(theta[1:] @ theta[1:]))
 
-    def _alpha(self, settings: EvidenceSettings, output: int, told: _Told) -> float:
+    def _curvature(self, output: int, theta: Array) -> tuple[Callable[[Array], Array], int]:
+        """Return V -> H V of a learner, and how many rows it is of."""
+        sample = self._problem.samples[0]
+        n_rows = min(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), sample.n_rows)
+        return sample.curvature_product(self._problem.objective, output, theta, n_rows), n_rows
+
+    def _alpha(
+        self, settings: EvidenceSettings, output: int, told: _Told, h: float = _PRIOR_NUMBERS
+    ) -> float:
         tau = settings.target_spread[output] ** 2 / max(self._problem.rows.units.n_active, 1)
-        return float((told.determined + _PRIOR_NUMBERS) / (told.size + _PRIOR_NUMBERS * tau))
+        return float((told.determined + h) / (told.size + h * tau))
 
     def _unit(self, output: int, loss: float) -> float:
         """Return T, given the mean loss."""
         return self._problem.objective.loss.noise(max(loss, _LEAST_SHARE * self._first_losses[output]))
 
 
-def n_determined(product: Callable[[Array], Array], n_columns: int, ridge: float) -> float:
-    """Return trace(H (H + ridge)^-1), given V -> H V of a symmetric matrix."""
-    if n_columns <= _FULL_COLUMNS:
-        H = product(np.eye(n_columns))
+def determined_numbers(
+    product: Callable[[Array], Array], n_columns: int, n_rows: int
+) -> Callable[[float], float]:
+    """Return ridge -> trace(H (H + ridge)^-1), given V -> H V of a symmetric matrix, made of so many rows."""
+    rank, rng = min(n_columns, n_rows), np.random.default_rng(0)
+    if rank <= _FULL_RANK:
+        Q = np.eye(n_columns)
+        if rank < n_columns:  # all that there is lies in the span of so many products
+            Q = np.linalg.qr(product(rng.standard_normal((n_columns, rank))))[0]
+        H = Q.T @ product(Q)
         values = np.linalg.eigvalsh((H + H.T) / 2).clip(min=0.0)
-        return float((values / (values + ridge)).sum())
-    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PROBES, n_columns))
-    matrix = LinearOperator(
-        (n_columns, n_columns), lambda v: product(v[:, None])[:, 0] + ridge * v, dtype=float
-    )
-    solved = [cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes]
-    return float(n_columns - ridge * (probes * solved).sum() / _PROBES)
+        return lambda ridge: float((values / (values + ridge)).sum())
+    probes = rng.choice([-1.0, 1.0], size=(_PROBES, n_columns))
+
+    def estimate(ridge: float) -> float:
+        matrix = LinearOperator(
+            (n_columns, n_columns), lambda v: product(v[:, None])[:, 0] + ridge * v, dtype=float
+        )
+        solved = [cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes]
+        return min(float(n_columns - ridge * (probes * solved).sum() / _PROBES), float(n_rows))
+
+    return estimate

@@ -25,7 +25,8 @@ class Objective:
         d/dc          =  mean l' b g'(z)    +  2 ridge c
 
     where ridge = lambda / (p + 1), and constant columns do not count in p. a is free. With
-    `ridge_units` the ridge term is that of (w, c) brought from standard units to the user's.
+    `ridge_units` the ridge term is that of (w, c) brought from standard units to the user's. With
+    `linear_ridge` the first of several learners is a linear part, which has that ridge, of (w, c - far).
 
     Rows give the sums of the first terms (`block_sums` defines them; `gbmap._rows` has faster
     ways to the same numbers), `finish` turns sums into value and gradient.
@@ -35,6 +36,7 @@ class Objective:
     activation: Activation
     ridge: float
     ridge_units: Units | None = None
+    linear_ridge: float | None = None
 
     def block_sums(
         self, theta: Array, sign: float, X: Array, y: Array, F: Array, weight: Array | None = None
@@ -80,26 +82,35 @@ class Objective:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
         mean = sums / weight_sum
         values, gradients = mean[:, 0], mean[:, 1:]
-        penalties, along = self._ridge_terms(thetas[:, 1:])
+        penalties, along = self._ridge_terms(thetas[:, 1:], np.full(len(thetas), self.ridge))
         gradients[:, 1:] += along
         return values + penalties, gradients
 
     def finish_joint(self, sums: Array, weight_sum: float, vector: Array, n: int) -> tuple[float, Array]:
         """Return value and gradient of `n` learners together, given the sums over all rows."""
         mean = sums / weight_sum
-        penalties, along = self._ridge_terms(vector[1:].reshape(n, -1))
+        thetas = vector[1:].reshape(n, -1).copy()
+        if self.linear_ridge is not None:
+            thetas[0, -1] -= self.activation.far
+        penalties, along = self._ridge_terms(thetas, self._joint_ridges(n))
         gradient = mean[1:]
         gradient[1:] += along.ravel()
         return float(mean[0] + penalties.sum()), gradient
 
-    def _ridge_terms(self, thetas: Array) -> tuple[Array, Array]:
-        """Return the ridge terms of rows (w, c), and their derivatives."""
+    def _joint_ridges(self, n: int) -> Array:
+        ridges = np.full(n, self.ridge)
+        if self.linear_ridge is not None:
+            ridges[0] = self.linear_ridge
+        return ridges
+
+    def _ridge_terms(self, thetas: Array, ridges: Array) -> tuple[Array, Array]:
+        """Return the ridge terms of rows (w, c), each with its ridge, and their derivatives."""
         penalised = along = thetas
         if self.ridge_units is not None:
             v, d = self.ridge_units.fold(thetas[:, :-1], thetas[:, -1])
             penalised = np.column_stack([v, d])
             along = np.column_stack([self.ridge_units.fold_gradient(v, d), d])
-        return self.ridge * np.einsum("ij,ij->i", penalised, penalised), 2 * self.ridge * along
+        return ridges * np.einsum("ij,ij->i", penalised, penalised), 2 * ridges[:, None] * along
 
     def ridge_hessian(self, active: Array) -> Array:
         """Return the ridge term's second derivative in (a, w, c), (p + 2, p + 2).
@@ -108,6 +119,11 @@ class Objective:
         """
         own, shared = self._ridge_curvature(active)
         return 2 * self.ridge * (np.diag(own) + np.outer(shared, shared))
+
+    def joint_ridge_hessian(self, active: Array, n: int) -> Array:
+        """Return those in the (w, c) of each of `n` learners, (n, p + 1, p + 1)."""
+        own, shared = (each[1:] for each in self._ridge_curvature(active))
+        return 2 * self._joint_ridges(n)[:, None, None] * (np.diag(own) + np.outer(shared, shared))
 
     def ridge_diagonal(self, active: Array) -> Array:
         """Return its diagonal."""

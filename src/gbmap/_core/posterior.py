@@ -154,8 +154,8 @@ def find_posterior(
     ensemble : Ensemble
     units : Units
         Of the fit.
-    ridges : array of shape (K,)
-        The ridge of the last learner of each output.
+    ridges : array of shape (M,)
+        The ridge of each learner.
     n_rows : float
         How many rows the data count as.
     """
@@ -165,12 +165,13 @@ def find_posterior(
     if objective.ridge_units is not None:
         center, inverse_scale = np.zeros_like(center), (inverse_scale != 0).astype(float)
     directions = np.empty((n_learners, rank, size), np.float32)
-    variances, rest, noise = np.empty((n_learners, rank)), np.empty(n_learners), np.empty(len(ridges))
+    variances, rest = np.empty((n_learners, rank)), np.empty(n_learners)
+    noise = np.empty(ensemble.n_outputs)
     X = _in_units_of(rows, units, center, inverse_scale)
-    for output, ridge in enumerate(ridges):
+    for output in range(ensemble.n_outputs):
         own = ensemble.outputs == output
         fitted = _Fitted.of(X, rows, output, objective, ensemble[own], units, (center, inverse_scale))
-        found = fitted.spread(2 * ridge, rank, n_rows)
+        found = fitted.spread(2 * ridges[own], rank, n_rows)
         directions[own], variances[own], rest[own], noise[output] = found
     return Posterior(directions, variances, rest, noise, center, inverse_scale, units.target_scale)
 
@@ -240,26 +241,28 @@ class _Fitted:
             float(share @ (y - rows.F[output] - share @ (y - rows.F[output])) ** 2),
         )
 
-    def spread(self, ridge: float, rank: int, n_rows: float) -> tuple[Array, Array, Array, float]:
-        """Return directions, variances, the rest and the noise, given twice the ridge."""
+    def spread(self, ridges: Array, rank: int, n_rows: float) -> tuple[Array, Array, Array, float]:
+        """Return directions, variances, the rest and the noise, given twice the ridge of each learner."""
         shares, size = self.curvature[:, None] * self.slopes**2, self.X.A.shape[1] + 1
         found = [_leading(partial(self.X.product, share), size, rank) for share in shares.T]
         values, vectors = (np.array(each) for each in zip(*found))
         n_others = size - rank
         rests = (self.X.squares() @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
-        ridge = max(ridge, _LEAST_RIDGE * float(values.max(initial=0.0)), np.finfo(float).tiny)
-        alone = (values / (values + ridge)).sum() + n_others * (rests / (rests + ridge)).sum()
-        together = alone if len(found) == 1 else self._n_determined(ridge, n_rows, alone)
+        least = max(_LEAST_RIDGE * float(values.max(initial=0.0)), np.finfo(float).tiny)
+        ridges = ridges.clip(min=least)
+        within = values + ridges[:, None]
+        alone = (values / within).sum() + n_others * (rests / (rests + ridges)).sum()
+        together = alone if len(found) == 1 else self._n_determined(ridges, n_rows, alone)
         known = min(together / n_rows, _MOST_KNOWN)
         larger = 1 / ((1 - known) ** 2 * (1 + known))
         if self.mean_square > 0:  # rows learned by heart tell nothing of the noise, but y has no more
             larger = min(larger, max(self.variance / self.mean_square, 1.0))
         unit = self.loss.noise(self.mean_loss) * (larger if self.loss.degree else 1.0)
         scale = unit / n_rows * (together / alone if alone else 1.0)
-        rest = scale / (rests + ridge) if n_others else np.zeros(len(found))
-        return vectors, scale / (values + ridge), rest, float(np.sqrt(larger * self.mean_square))
+        rest = scale / (rests + ridges) if n_others else np.zeros(len(found))
+        return vectors, scale / within, rest, float(np.sqrt(larger * self.mean_square))
 
-    def _n_determined(self, ridge: float, n_rows: float, most: float) -> float:
+    def _n_determined(self, ridges: Array, n_rows: float, most: float) -> float:
         """Return how many numbers of all learners together the data determines, by the kernel of some rows.
 
         If these stand for all rows, which count more often then, it is too low: they have no more to tell. If
@@ -267,8 +270,9 @@ class _Fitted:
         and which falls with the rows: so it is too high. If each row is new, at a rate of one, the second
         holds; if more rows tell nothing new, the first.
         """
-        some = every(len(self.slopes), _JOINT_ROWS)
+        some, ridge = every(len(self.slopes), _JOINT_ROWS), float(ridges[-1])
         along = self.slopes[some] * np.sqrt(len(self.slopes) * self.curvature[some])[:, None]
+        along *= np.sqrt(ridge / ridges)  # weights in whose units all ridges are the same
         kernel, slopes = self.X.gram(some), along @ along.T
         # Sparse rows far from zero lose digits, and what is left of them need not be a kernel.
         lost = np.finfo(float).eps * len(kernel) * float(self.X.shift @ self.X.shift * slopes.max())

@@ -16,7 +16,7 @@ class Solver:
     Attributes
     ----------
     n_init : int
-        Random starts per learner, gentle and steep in turn.
+        Random starts per learner, gentle and steep in turn; by 0 it starts from zero, with the sign +1.
     max_iter : int
         L-BFGS iterations per solve.
     tol : float
@@ -75,6 +75,23 @@ class BoostingProblem:
     objective: Objective
     solver: Solver
     evidence: EvidenceSettings | None = None
+
+    @property
+    def may_be_linear(self) -> bool:
+        """Whether the first learner of an output may be linear: if it finds its ridge, and others bend.
+
+        Not if each of several classes is told from the rest: even where classes lie on a line, those in the
+        middle do not.
+        """
+        is_alone = self.objective.loss.degree > 0 or self.rows.n_outputs == 1
+        return self.evidence is not None and self.objective.activation.both_signs and is_alone
+
+    def of_few_rows(self) -> BoostingProblem:
+        """Return the problem of the smallest sample, for trials: its scores are to be restored."""
+        assert self.evidence is not None
+        rows = self.samples[0]
+        evidence = replace(self.evidence, n_rows=min(self.evidence.n_rows, rows.n_rows))
+        return replace(self, rows=rows, validation_rows=None, samples=[rows], evidence=evidence)
 
     def with_ridge(self, ridge: float) -> BoostingProblem:
         """Return the same problem with another ridge."""

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.linear_part import is_linear
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import Minimum, Stopping, minimise
 from gbmap._core.objective import Objective
@@ -48,13 +49,21 @@ class Refinement:
     n_steps: int
 
 
-def refine(problem: BoostingProblem, ensemble: Ensemble, output: int, n_steps: int) -> Refinement:
+def refine(
+    problem: BoostingProblem, ensemble: Ensemble, output: int, ridges: Array, n_steps: int
+) -> Refinement:
     """Minimise the sum of the learners' objectives with one loss for all, over their a, w and c together.
 
-    The rows' scores are those that boosting began with. Boosting's learners are the start, and its last ridge
-    is that of the problem: learners together need no other, so that no rows have to say how far to go.
+    The rows' scores are those that boosting began with. Boosting's learners are the start, and its last
+    ridge, beside that of a linear part, is the ridge: learners together need no other, so that no rows have
+    to say how far to go.
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
+    is_first_linear = is_linear(thetas[0], problem.objective.activation)
+    objective = replace(
+        problem.objective, ridge=float(ridges[-1]), linear_ridge=float(ridges[0]) if is_first_linear else None
+    )
+    problem = replace(problem, objective=objective)
     start = vector = np.append(thetas[:, 0].sum(), thetas[:, 1:])
     value, loss = partial(_value, problem, output, signs=signs), problem.objective.loss
     first, before = abs(problem.rows.mean_loss(loss, output)), value(start)
@@ -99,17 +108,19 @@ def refined_ensemble(
 ) -> Ensemble:
     """Return the ensemble with its learners replaced, in the order in which they help most.
 
-    Until its turn comes, its mean stands for a learner. The first one is that which lowers the loss most, the
-    second the one that does so beside it, and so on.
+    Until its turn comes, its mean stands for a learner. The first one is a linear part or that which lowers
+    the loss most, the second the one that does so beside it, and so on.
     """
     ordered = []
     for output, found in enumerate(refinements):
         few = sample.activations(objective, output, found.vector, _ORDER_ROWS)
         means = np.average(few.g * found.signs, axis=0, weights=few.weight)
-        order = _greedy_order(few, found, means, objective.loss)
+        learners = found.vector[1:].reshape(len(means), -1)
+        order = [0] if is_linear(learners[0], objective.activation) else []
+        order = _greedy_order(few, found, means, objective.loss, order)
         intercepts = -means[order]
         intercepts[0] += found.vector[0] + means.sum()
-        thetas = np.column_stack([intercepts, found.vector[1:].reshape(len(order), -1)[order]])
+        thetas = np.column_stack([intercepts, learners[order]])
         ordered.append(zip(thetas, found.signs[order]))
     result = replace(ensemble[:0], center=units.center)
     for stage in zip(*ordered):
@@ -118,16 +129,18 @@ def refined_ensemble(
     return result
 
 
-def _greedy_order(few: RowActivations, found: Refinement, means: Array, loss: Loss) -> list[int]:
-    """Return the learners in the order in which they lower the loss most."""
+def _greedy_order(
+    few: RowActivations, found: Refinement, means: Array, loss: Loss, first: list[int]
+) -> list[int]:
+    """Return the learners in the order in which they lower the loss most, beginning with given ones."""
     columns, share = (few.g * found.signs - means).T, few.weight / few.weight.sum()
 
     def losses(f: Array, tried: list[int]) -> Array:
         return np.array([loss.value(few.y, f + columns[j]) @ share for j in tried])
 
-    f, order = few.F + found.vector[0] + means.sum(), []
+    f, order = few.F + found.vector[0] + means.sum() + columns[first].sum(axis=0), first.copy()
     alone = losses(f, list(range(len(columns))))
-    left = np.argsort(alone, kind="stable").tolist()
+    left = [j for j in np.argsort(alone, kind="stable").tolist() if j not in first]
     while left:
         best = left.pop(int(np.argmin(losses(f, left[:_ORDER_TRIED]))))
         f = f + columns[best]

@@ -68,8 +68,10 @@ def fit_weak_learner(
 
 
 def _starts(problem: BoostingProblem, rng: np.random.Generator) -> list[tuple[int, Array]]:
-    """Return signs and points to start from: both signs for each of the random directions."""
+    """Return signs and points to start from: both signs for each of the random directions, or zero."""
     objective, active, starts = problem.objective, problem.rows.units.inverse_scale != 0, []
+    if problem.solver.n_init == 0:
+        return [(1, np.zeros(len(active) + 2))]
     for nth in range(problem.solver.n_init):
         w = _LENGTHS[nth % 2] * _random_direction(active, rng)
         signs = (1, -1) if objective.activation.both_signs else (1,)

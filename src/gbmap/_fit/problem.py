@@ -11,6 +11,7 @@ import numpy as np
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.linear_part import is_linear
 from gbmap._core.objective import Objective
 from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
@@ -159,8 +160,20 @@ class FitProblem:
             l2_regularizations=tuple((stage.ridges / self.ridge_unit).tolist()),
         )
 
-    def posterior(self, ensemble: Ensemble, last: StageRecord) -> Posterior:
-        """Return the spread of learners of this fit, given the record of the last ones."""
+    def ridges(self, ensemble: Ensemble, history: list[StageRecord]) -> Array:
+        """Return the ridge of each learner: that of the last one of its output, or of the linear part."""
+        last, first = history[-1].l2_regularizations, history[1].l2_regularizations
+        if not last:  # model files from before they were told have none
+            return np.full(len(ensemble), self.engine.objective.ridge)
+        ridges = self.ridge_unit * np.array(last)[ensemble.outputs]
+        for output in range(ensemble.n_outputs):
+            theta = ensemble[: ensemble.n_outputs].standard(output, self.rows.units)[0][0]
+            if is_linear(theta, self.engine.objective.activation):
+                ridges[output] = self.ridge_unit * first[output]
+        return ridges
+
+    def posterior(self, ensemble: Ensemble, history: list[StageRecord]) -> Posterior:
+        """Return the spread of learners of this fit."""
         sample = self.engine.samples[0]
         now = [sample.remember(k) for k in range(sample.n_outputs)]
         for k, score in enumerate(self.first_scores):
@@ -168,9 +181,7 @@ class FitProblem:
         rows = sample.some(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), _NUMBERS)
         for k, score in enumerate(now):
             sample.restore(k, score)
-        ridges = np.full(sample.n_outputs, self.engine.objective.ridge)
-        if last.l2_regularizations:  # model files from before they were told have none
-            ridges = self.ridge_unit * np.array(last.l2_regularizations)
+        ridges = self.ridges(ensemble, history)
         return find_posterior(
             rows, self.engine.objective, ensemble, self.rows.units, ridges, self.n_effective
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,9 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.refinement import MOST_STEPS, refine, refined_ensemble
 from gbmap._fit.log import logger
 from gbmap._fit.problem import FitProblem
-from gbmap._fit.records import Refined
+from gbmap._fit.records import Refined, StageRecord
 from gbmap._fit.settings import FitSettings
 from gbmap._fit.sources import Source
-from gbmap._utils.typing import Array
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Boosted:
     settings : FitSettings
     source : Source
         The rows.
-    l2_regularizations : tuple of float
-        Those of the last learners; empty if there are none, or if all have the same.
+    history : list of StageRecord
     """
 
     ensemble: Ensemble
@@ -40,27 +39,29 @@ class Boosted:
     origin: Any
     settings: FitSettings
     source: Source
-    l2_regularizations: tuple[float, ...] = ()
-
-    @property
-    def ridges(self) -> Array:
-        """The ridge of each output: that of its last learner."""
-        if not self.l2_regularizations:
-            return np.full(self.ensemble.n_outputs, self.problem.engine.objective.ridge)
-        return np.array(self.l2_regularizations) * self.problem.ridge_unit
+    history: list[StageRecord]
 
 
 def refine_fit(fit: Boosted) -> Refined:
-    """Optimise the learners of a fit together, each output with the ridge of its last learner."""
+    """Optimise the learners of a fit together, each with the ridge that its like ended with."""
     ensemble, problem, engine = fit.ensemble, fit.problem, fit.problem.engine
-    _check_beta(problem, ensemble)
+    asked, ridges = fit.settings.refine, problem.ridges(ensemble, fit.history)
+    if not _bend_alike(problem, ensemble):
+        if asked == "auto":
+            return Refined(ensemble, np.zeros(ensemble.n_outputs, dtype=int))
+        raise ValueError(
+            "refine must be 'auto' or False when learners of an earlier fit have another beta, or come from "
+            "a y of another spread: learners that bend alike are optimised together. Set warm_start=False to "
+            "start anew."
+        )
     problem.restore(fit.origin)
-    asked = fit.settings.refine
-    most = MOST_STEPS if isinstance(asked, bool | np.bool_) else int(asked)
+    most = (
+        int(asked) if isinstance(asked, Integral) and not isinstance(asked, bool | np.bool_) else MOST_STEPS
+    )
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
         found = [
-            refine(engine.with_ridge(ridge), ensemble, output, most)
-            for output, ridge in enumerate(fit.ridges)
+            refine(engine, ensemble, output, ridges[ensemble.outputs == output], most)
+            for output in range(ensemble.n_outputs)
         ]
     n_steps = np.array([each.n_steps for each in found])
     logger.info("refined by %s iterations", ", ".join(map(str, n_steps)))
@@ -69,11 +70,6 @@ def refine_fit(fit: Boosted) -> Refined:
     return Refined(ensemble, n_steps)
 
 
-def _check_beta(problem: FitProblem, ensemble: Ensemble) -> None:
+def _bend_alike(problem: FitProblem, ensemble: Ensemble) -> bool:
     bends = ensemble.beta * problem.rows.units.target_scale[ensemble.outputs]
-    if not np.allclose(bends, problem.engine.objective.activation.beta, rtol=1e-6, atol=0.0):
-        raise ValueError(
-            "refine must be False when learners of an earlier fit have another beta, or come from a y of "
-            "another spread: learners that bend alike are optimised together. Set warm_start=False to start "
-            "anew."
-        )
+    return np.allclose(bends, problem.engine.objective.activation.beta, rtol=1e-6, atol=0.0)

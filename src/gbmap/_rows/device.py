@@ -241,7 +241,7 @@ class DeviceRows(Sample):
         shares = curvature[:, None] * objective.activation.slope(z) ** 2
         products = [product(A.T, shares[:, j, None] * A) for j in range(len(signs))]
         blocks = to_numpy(self._xp.stack(products)).astype(np.float64)
-        blocks += objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
+        blocks += objective.joint_ridge_hessian(self.units.inverse_scale != 0, len(signs))
         return BlockDiagonal(np.array([float(self._xp.sum(curvature))]), blocks)
 
     def some(self, n_rows: int, n_numbers: int) -> SomeRows:

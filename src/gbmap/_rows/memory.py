@@ -311,7 +311,7 @@ class MemoryRows(Sample):
             X = (X.toarray() - self.units.mean) * self.units.inverse_scale
         x1 = np.column_stack([X, np.ones(len(curvature))])
         blocks = np.array([J.T @ J for J in (x1 * along_z[:, [j]] for j in range(len(signs)))])
-        blocks += objective.ridge_hessian(self.units.inverse_scale != 0)[1:, 1:]
+        blocks += objective.joint_ridge_hessian(self.units.inverse_scale != 0, len(signs))
         return BlockDiagonal(curvature.sum(keepdims=True), blocks)
 
     def some(self, n_rows: int, n_numbers: int) -> SomeRows:

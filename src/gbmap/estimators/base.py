@@ -66,7 +66,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "init": [None, HasMethods(["fit"]), callable],
     "standardize": ["boolean"],
     "n_init": [Interval(Integral, 1, None, closed="left")],
-    "refine": ["boolean", Interval(Integral, 0, None, closed="left")],
+    "refine": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "early_stopping": ["boolean"],
@@ -243,8 +243,8 @@ class BaseGBMAP(
     ) -> Boosted:
         """Return a fit without learners."""
         problem = FitProblem.of(settings, source, validation, initial, team)
-        origin = problem.remember() if self.refine else None
-        return Boosted(problem.empty_ensemble(), problem, origin, settings, source)
+        origin = problem.remember() if self._refines(problem) else None
+        return Boosted(problem.empty_ensemble(), problem, origin, settings, source, [])
 
     def _read(
         self, given: Given, for_validation: Given, progress: Learned | None = None
@@ -313,9 +313,8 @@ class BaseGBMAP(
                 self._keep_best_prefix(n_futile)
                 if not file.is_over:
                     file.keep(self._seed, self.ensemble_, self.history_, is_over=True)
-            if self.refine:
-                ridges = self.history_[-1].l2_regularizations
-                boosted = replace(start, ensemble=self.ensemble_, l2_regularizations=ridges)
+            if self._refines(problem):
+                boosted = replace(start, ensemble=self.ensemble_, history=self.history_)
                 self._refine(boosted, file, None if n_stages else file.refined)
         finally:
             if hasattr(self, "ensemble_"):
@@ -324,6 +323,10 @@ class BaseGBMAP(
     def _store(self, ensemble: Ensemble, history: list[StageRecord]) -> None:
         """Set both at once: an interrupt between the two would leave what no fit gives."""
         self.__dict__.update(ensemble_=ensemble, history_=history)
+
+    def _refines(self, problem: FitProblem) -> bool:
+        """Return whether learners are to be refined: by "auto", if the ridge that does for them is found."""
+        return problem.engine.may_be_linear if isinstance(self.refine, str) else bool(self.refine)
 
     def _refine(self, boosted: Boosted, file: Checkpoint, finished: Refined | None) -> None:
         """Store refined learners, and those of boosting, from which a warm start goes on."""
@@ -411,7 +414,7 @@ class BaseGBMAP(
             n_iter_=max(record.n_iter for record in self.history_),
             loss_curve_=np.array([record.loss for record in self.history_]),
             validation_loss_curve_=None if np.isnan(unseen).any() else unseen,
-            _posterior=problem.posterior(self.ensemble_, self.history_[-1]),
+            _posterior=problem.posterior(self.ensemble_, self.history_),
             feature_importances_=(added / self._target_deviation).mean(axis=1),
         )
 

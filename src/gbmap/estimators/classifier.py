@@ -50,8 +50,9 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         Whether the ridge term counts in standard deviations of X's columns. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
-    refine : bool or int, default=False
-        Whether to optimise all learners together after boosting, as in `GBMAPRegressor`.
+    refine : "auto", bool or int, default="auto"
+        Whether to optimise all learners together after boosting, as in `GBMAPRegressor`. By "auto" it is done
+        for two classes, if the fit finds its ridge.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -145,7 +146,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         init: Any = None,
         standardize: bool = True,
         n_init: int = 1,
-        refine: bool | int = False,
+        refine: bool | int | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,

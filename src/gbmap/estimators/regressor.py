@@ -55,11 +55,11 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         minima. X is not copied for it.
     n_init : int, default=1
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
-    refine : bool or int, default=False
+    refine : "auto", bool or int, default="auto"
         Whether to go on after boosting and optimise all learners together, their signs held fixed and with
         the ridge of the last one, until an iteration lowers the objective by less than 0.03 %. A number asks
-        for so many iterations at most. A refined model with more components does not begin with one of
-        fewer; see ``n_refinements_``.
+        for so many iterations at most. By "auto" it is done if the fit finds its ridge. A refined model with
+        more components does not begin with one of fewer; see ``n_refinements_``.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -159,7 +159,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         init: Any = None,
         standardize: bool = True,
         n_init: int = 1,
-        refine: bool | int = False,
+        refine: bool | int | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-6,
         early_stopping: bool = False,

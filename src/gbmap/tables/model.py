@@ -254,7 +254,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         asked = {name: getattr(self, name) for name in ("n_components", "beta", "l2_regularization", "loss")}
         given = {name: value for name, value in asked.items() if value is not None}
         finds_ridge = given.get("l2_regularization", "auto") == "auto"
-        settings = {"n_components": "auto" if finds_ridge else _LEARNERS, "refine": self.refine, **given}
+        size, refine = ("auto", "auto") if finds_ridge else (_LEARNERS, True)
+        settings: dict[str, Any] = {"n_components": size, "refine": self.refine and refine, **given}
         return kind(n_jobs=self.n_jobs, random_state=self.random_state, **settings)
 
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
