@@ -15,6 +15,7 @@ from benchmarks.experiments import (
     clusters,
     costs,
     dask,
+    defaults,
     device,
     distances,
     drift,
@@ -54,6 +55,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "drift": (drift.run, drift_cuts.run, drift_loss.run),
     "features": (features.run,),
     "predictors": (predictors.run,),
+    "defaults": (defaults.run,),
     "sets": (sets.run,),
     "pictures": (drift_points.run, clusters.run, local_model.run),
     "costs": (costs.run,),
@@ -63,7 +65,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
 ALL = "all"
 QUICK_REPEATS = 2  # of all of them in their quick form, which is there to see them work
 # Those whose rows are scores or processor time: they need no quiet machine, but splits enough for a spread.
-SCORED = ("drift", "neighbours", "features", "predictors", "pictures", "starts")
+SCORED = ("defaults", "drift", "neighbours", "features", "predictors", "pictures", "starts")
 KNOWN = tuple({*predictors.PROBLEMS, *features.PROBLEMS, *neighbour_scores.SYNTHETIC, *costs.PROBLEMS})
 HELP = {
     "sets": "rows and columns of the data sets: the paper's Table 1",
@@ -71,6 +73,7 @@ HELP = {
     "costs": "score against training time and model size, beside the peers",
     "starts": "training loss against time with several random starts of each learner",
     "predictors": "GBMAP, linear models and XGBoost: the first block of the paper's Table 4",
+    "defaults": "GBMAP, linear models and boosted trees with default settings",
     "features": "linear models of m coordinates: the paper's Table 5 and Figure 1",
     "scaling": "the paper's runtime table, beside the peers",
     "device": "fits on a CUDA device, beside the paper's recipe there",
@@ -120,7 +123,7 @@ def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     parser.add_argument(
         "--repeats", type=int, default=_repeats(experiment), help="of each kind (default: %(default)s)"
     )
-    if experiment in ("scaling", "small", "features", "predictors", "costs", "starts"):
+    if experiment in ("scaling", "small", "features", "predictors", "defaults", "costs", "starts"):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
     if experiment in ("small", "costs", *SCORED):
         parser.add_argument("--datasets", nargs="+", default=[], choices=KNOWN, metavar="NAME")

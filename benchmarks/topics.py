@@ -10,6 +10,7 @@ from benchmarks.sections import (
     costs,
     damage,
     dask,
+    defaults,
     device,
     distances,
     drift,
@@ -45,6 +46,12 @@ class Topic:
 
 
 TOPICS = (
+    Topic(
+        "defaults",
+        "Without tuning",
+        "scores of models as they come: gbmap, linear models, boosted trees",
+        (defaults,),
+    ),
     Topic("data", "Data", "rows and columns of the data sets (Table 1)", (sets,)),
     Topic(
         "predictions",

@@ -3,7 +3,7 @@
 Half of the rows to learn from and half to judge by, one split a repeat. Each method gives coordinates of
 both; OLS, or logistic regression with C = 100, reads them. "linear" reads the columns themselves. "gbmap-70"
 and, on request, "gbmap-refined-70" learn from 70 % of the rows: the paper's text says half, the code behind
-its figures had 70 %. "gbmap-refined-one", on request, is refined from one start.
+its figures had 70 %.
 "gbmap-starts" starts every learner from five random places, on synth-cos. "gbmap-refined" optimises its
 learners together and chooses by held-out training rows. "direction" is no method: of each draw of
 synth-cos, what the largest columns hold of the target.
@@ -43,7 +43,6 @@ SLOW_SIZES = {
     "ivis": (16, 64),
     "gbmap-refined": (16, 64),
     "gbmap-refined-70": (16, 64),
-    "gbmap-refined-one": (),
     "umap": (),
 }
 LINEAR, DIRECTION, TOO_FEW = "linear", "direction", "p < m"

@@ -15,7 +15,6 @@ from benchmarks.scores import Scores
 from benchmarks.verdicts import HEADER, Target
 
 REFINED, AS_RUN, PLAIN, IVIS = "gbmap-refined", "gbmap-refined-70", "gbmap", "ivis"
-ONE_START = "gbmap-refined-one"
 # Cells that the target leaves out: 16 ridge functions cannot reach the first; the second is to be tried.
 EXCEPT = (("synth-cos-r-200000x200-rotated", 16), ("california", 2))
 
@@ -62,7 +61,7 @@ def refined_coordinates(scores: Scores) -> list[str]:
         FROM_MORE_ROWS.judge(_margins(scores, asked, AS_RUN)),
         LEFT_OUT.judge(_margins(scores, spared)),
     ]
-    gains = [_gains(scores, PLAIN, "plain gbmap"), _gains(scores, ONE_START, "the same from one start")]
+    gains = [_gains(scores, PLAIN, "plain gbmap")]
     return [
         INTRODUCTION,
         *_chosen(scores),

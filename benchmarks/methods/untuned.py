@@ -1,0 +1,49 @@
+"""Predictors as they come: default settings, no search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.data import Data
+from benchmarks.methods.linear import linear_model
+
+
+@dataclass(frozen=True)
+class Untuned:
+    """A name, and what makes the unfitted model of a task and a seed, on one thread."""
+
+    name: str
+    make: Callable[[Data, int], Any]
+
+
+def _gbmap(data: Data, seed: int) -> Any:
+    import gbmap
+
+    kind = gbmap.GBMAPClassifier if data.task == "classification" else gbmap.GBMAPRegressor
+    return kind(n_jobs=1, random_state=seed)
+
+
+def _trees(data: Data, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if data.task == "classification" else HistGradientBoostingRegressor
+    return kind(random_state=seed)
+
+
+def _xgboost(data: Data, seed: int) -> Any:
+    import xgboost
+
+    kind = xgboost.XGBClassifier if data.task == "classification" else xgboost.XGBRegressor
+    return kind(n_jobs=1, random_state=seed)
+
+
+UNTUNED = (
+    Untuned("gbmap", _gbmap),
+    Untuned("gbmap-auto", lambda data, seed: _gbmap(data, seed).set_params(n_components="auto")),
+    Untuned("gbmap-boosted", lambda data, seed: _gbmap(data, seed).set_params(refine=False)),
+    Untuned("linear", lambda data, seed: linear_model(data.task, 1.0)),
+    Untuned("hist-gradient-boosting", _trees),
+    Untuned("xgboost", _xgboost),
+)
