@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.base import predictor_of
 from gbmap.inspection import explain
 
 pytest.importorskip("onnx")
@@ -541,3 +542,36 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r'onnx is needed for this; pip install "gbmap\[onnx\]"'):
         importlib.import_module("gbmap.onnx")
+
+
+# --- the spread -----------------------------------------------------------------------------------
+
+
+@DTYPES
+@pytest.mark.parametrize("name", ["regressor", "targets", "linear", "sparse", "two classes", "three classes"])
+def test_the_spread_is_that_of_python(name, dtype):
+    model = model_named(name)
+    outputs = ["spread", *(["std"] if isinstance(model, GBMAPRegressor) else [])]
+    rows = (2 * X).astype(dtype)
+    found = run(to_onnx(model, outputs=outputs, dtype=dtype), rows)
+    posterior = predictor_of(model).known_posterior
+    expected = posterior.deviation(model.ensemble_, rows.astype(np.float64))
+    rtol = 1e-3 if dtype is np.float32 else 1e-9
+    np.testing.assert_allclose(found["spread"].reshape(len(X), -1), expected, rtol=rtol)
+    assert found["spread"].ndim == (2 if model.ensemble_.n_outputs > 1 else 1)
+    if "std" in outputs:
+        std = model.predict(rows, return_std=True)[1]
+        np.testing.assert_allclose(found["std"], std, rtol=rtol)
+
+
+def test_the_spread_of_wide_rows_needs_few_directions():
+    wide = np.random.default_rng(0).normal(size=(80, 300))
+    model = GBMAPRegressor(20, random_state=0).fit(wide, wide[:, 0])
+    assert predictor_of(model).known_posterior.directions.shape[1] < 301
+    found = run(to_onnx(model, outputs=["std"], dtype=np.float64), wide)["std"]
+    np.testing.assert_allclose(found, model.predict(wide, return_std=True)[1], rtol=1e-6)
+
+
+def test_a_classifier_has_no_std():
+    with pytest.raises(ValueError, match="outputs must be some of"):
+        to_onnx(model_named("two classes"), outputs=["std"])

@@ -40,6 +40,7 @@ from sklearn.preprocessing import (
 )
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.base import predictor_of
 from gbmap.sql import to_sql
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,7 @@ def connect_sqlite():
         connection.execute("SELECT exp(1.0), ln(1.0)")
     except sqlite3.OperationalError:  # built without mathematical functions
         connection.create_function("exp", 1, lambda x: None if x is None else math.exp(x))
+        connection.create_function("sqrt", 1, lambda x: None if x is None else math.sqrt(x))
         connection.create_function("ln", 1, lambda x: None if x is None else math.log(x))
     return connection
 
@@ -855,7 +857,7 @@ def test_another_initial_model_is_refused_with_a_way_out(init):
             regressor,
             {"outputs": "label"},
             ValueError,
-            "one or more of prediction, embedding for a GBMAPRegressor",
+            "one or more of prediction, embedding, spread, std for a GBMAPRegressor",
         ),
         (classifier, {"outputs": ["score", "odds"]}, ValueError, r"label, score, .* got \['score', 'odds'\]"),
         (classifier, {"outputs": ["label", "label"]}, ValueError, "each once"),
@@ -911,3 +913,43 @@ def test_infinite_parameters_are_refused(field):
     model.ensemble_ = replace(model.ensemble_, **{field: changed})
     with pytest.raises(ValueError, match="finite numbers only"):
         to_sql(model, "t")
+
+
+# --- the spread -----------------------------------------------------------------------------------
+
+
+def spread_of(model, X):
+    return predictor_of(model).known_posterior.deviation(model.ensemble_, X)
+
+
+@pytest.mark.parametrize("run", [in_sqlite, in_duckdb])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_the_spread_of_a_prediction_is_that_of_python(run, n_targets):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(3.0, 2.0, (60, 3)), columns=["a", "b", "c"])
+    y = np.column_stack([np.abs(frame["a"] - 3) + rng.normal(size=60), frame["b"]])[:, :n_targets]
+    model = GBMAPRegressor(4, random_state=0).fit(frame, y if n_targets > 1 else y[:, 0])
+    new = 3 * frame
+    found = run(new, to_sql(model, "t", outputs=["prediction", "std", "spread"]))
+    mean, std = (each.reshape(60, -1) for each in model.predict(new, return_std=True))
+    for name, expected in (("prediction", mean), ("std", std), ("spread", spread_of(model, new.to_numpy()))):
+        names = [name] if n_targets == 1 else [f"{name}_{k}" for k in range(n_targets)]
+        assert_allclose(np.column_stack([found[each] for each in names]), expected, rtol=1e-6)
+
+
+def test_the_spread_of_classes_through_a_pipeline_with_a_missing_value():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
+    model = make_pipeline(StandardScaler(), GBMAPClassifier(4, random_state=0)).fit(frame, frame["a"] > 0)
+    found = in_duckdb(frame, to_sql(model, "t", outputs="spread"))
+    assert_allclose(found["spread"], spread_of(model[-1], model[0].transform(frame))[:, 0], rtol=1e-6)
+    frame.loc[0, "c"] = np.nan
+    assert in_sqlite(frame, to_sql(model, "t", outputs="spread"))["spread"][0] is None
+
+
+def test_a_spread_of_too_many_terms_is_refused():
+    X = np.random.default_rng(0).normal(size=(90, 60))
+    model = GBMAPRegressor(20, random_state=0).fit(X, X[:, 0])
+    names = [f"x{k}" for k in range(60)]
+    with pytest.raises(ValueError, match="72000 terms, more than 20000; use"):
+        to_sql(model, "t", outputs="std", columns=names)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gbmap._core.posterior import Posterior
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
@@ -130,6 +131,48 @@ class Formulas:
         return gradient if ensemble.n_outputs > 1 else graph.drop_axis(gradient, 2)
 
     @property
+    def spread(self) -> str:
+        """The standard deviation of f."""
+        return self._root(self._variance)
+
+    @property
+    def std(self) -> str:
+        """That of a new y around f, as `predict` tells it."""
+        noise = self.graph.constant((self._posterior.noise * self._posterior.target_scale) ** 2)
+        return self._root(self.graph.add("Add", self._variance, noise))
+
+    @property
+    def _posterior(self) -> Posterior:
+        return self.fitted.predictor.known_posterior
+
+    def _root(self, variance: str) -> str:
+        root = self.graph.add("Sqrt", variance)
+        return root if has_columns(self.fitted) else self.graph.drop_axis(root, 1)
+
+    @cached_property
+    def _variance(self) -> str:
+        """That of f, of shape (n, K); see `gbmap._core.posterior`."""
+        graph, ensemble, posterior = self.graph, self.ensemble, self._posterior
+        n_learners, n_directions, size = posterior.directions.shape
+        scale = graph.constant(posterior.inverse_scale)
+        rows = graph.add("Mul", graph.add("Sub", self.rows, graph.constant(posterior.center)), scale)
+        flat = posterior.directions.reshape(-1, size).astype(np.float64)
+        along = graph.add("Gemm", rows, graph.constant(flat[:, :-1].T), graph.constant(flat[:, -1]))
+        shape = graph.tensor(np.array([0, n_learners, n_directions]))
+        squares = graph.add("Reshape", graph.add("Mul", along, along), shape)
+        beyond = graph.constant(posterior.variances - posterior.rest[:, None])
+        inside = graph.add("Einsum", squares, beyond, equation="nmk,mk->nm")
+        length = graph.add("Einsum", rows, rows, equation="nq,nq->n")
+        length = graph.add(
+            "Unsqueeze", graph.add("Add", length, graph.constant(1.0)), graph.tensor(np.array([1]))
+        )
+        whole = graph.add("Add", inside, graph.add("Mul", length, graph.constant(posterior.rest[None])))
+        whole = graph.add("Max", whole, graph.constant(0.0))
+        each = graph.add("Mul", whole, graph.add("Mul", self._slopes, self._slopes))
+        is_of = ensemble.outputs[:, None] == np.arange(ensemble.n_outputs)
+        return graph.add("MatMul", each, graph.constant(is_of * posterior.target_scale**2))
+
+    @property
     def _slopes(self) -> str:
         if self.is_bent:
             return self.graph.sigmoid(self.projected)
@@ -162,9 +205,16 @@ def output_type(fitted: FittedModel, output: str, kind: np.dtype[Any]) -> tuple[
         "score": lambda: several,
         "probability": lambda: [len(model.classes_)],
         "embedding": lambda: [len(fitted.ensemble)],
+        "spread": lambda: [n_outputs] if has_columns(fitted) else [],
+        "std": lambda: [n_outputs] if has_columns(fitted) else [],
         "coefficients": lambda: [len(fitted.feature_names), *several],
     }
     return kind, shapes[output]()
+
+
+def has_columns(fitted: FittedModel) -> bool:
+    """Return whether a spread is told for each output."""
+    return fitted.predictor.gives_columns or fitted.ensemble.n_outputs > 1
 
 
 def labels_of(model: Any) -> Array:

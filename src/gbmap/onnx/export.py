@@ -56,7 +56,10 @@ def to_onnx(
         - "probability", of a classifier whose loss gives them: (n, n_classes);
         - "score", of a classifier: its decision function, (n,) for two classes, else (n, n_classes);
         - "embedding": as `transform` gives it;
-        - "coefficients": those of `gbmap.inspection.explain`, (n, p) or (n, p, K).
+        - "coefficients": those of `gbmap.inspection.explain`, (n, p) or (n, p, K);
+        - "spread": how far f would move with other weights that suit the data as well, the indicator of
+          `gbmap.DriftDetector` with ``measure="spread"``; shaped as the prediction, (n,) or (n, K);
+        - "std", of a regressor: the spread of a new y, as ``predict(X, return_std=True)`` tells it.
 
         None stands for the prediction, or the label and probability (else the score), and the
         embedding.
@@ -131,10 +134,12 @@ def _refuse_opset(opset: int) -> None:
 
 
 def _chosen_outputs(outputs: Iterable[str] | None, model: Any) -> list[str]:
-    main = ["prediction"]
+    main, further = ["prediction"], ["embedding", "coefficients", "spread"]
     if is_classifier(model):
         main = ["label", *(["probability"] if hasattr(model, "predict_proba") else []), "score"]
-    possible = [*main, "embedding", "coefficients"]
+    else:
+        further.append("std")
+    possible = [*main, *further]
     if outputs is None:
         chosen = [*main[:2], "embedding"]
     else:

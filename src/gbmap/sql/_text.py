@@ -103,6 +103,12 @@ def softplus(sql: str) -> str:
     return f"CASE WHEN {sql} < 0e0 THEN 0e0 ELSE {sql} END + LN(1e0 + {exp(f'-ABS({sql})')})"
 
 
+def sigmoid(sql: str) -> str:
+    """Return 1 / (1 + exp(-t)), without overflow."""
+    tail = exp(f"-ABS({sql})")
+    return f"CASE WHEN {sql} < 0e0 THEN {tail} ELSE 1e0 END / (1e0 + {tail})"
+
+
 def of_largest(rivals: Sequence[str], results: Sequence[str]) -> str:
     """Return the result of the first among the largest rivals; NULL if any of these is."""
     cases = [f"WHEN {add_up(rivals)} IS NULL THEN NULL"]

@@ -29,8 +29,14 @@ from gbmap.sql._text import (
     literal,
     number,
     of_largest,
+    sigmoid,
     softplus,
 )
+
+# What does not depend on an initial model.
+_WITHOUT_INIT = {"embedding", "spread", "std"}
+# The most products of columns that a statement writes down; databases refuse statements of some megabytes.
+_MOST_TERMS = 20_000
 
 
 def to_sql(
@@ -44,9 +50,9 @@ def to_sql(
 ) -> str:
     """Return a SELECT statement that gives the model's outputs for each row of a table.
 
-    The database must have EXP and LN. It computes in double precision; NaN and infinite numbers count as
-    NULL, a missing value. An output is NULL where it depends on a missing value or a category that the
-    model has no use for.
+    The database must have EXP and LN, and for a spread SQRT. It computes in double precision; NaN and
+    infinite numbers count as NULL, a missing value. An output is NULL where it depends on a missing value or
+    a category that the model has no use for.
 
     Parameters
     ----------
@@ -63,6 +69,11 @@ def to_sql(
         - "probability" (classifiers): ``probability_<class>``.
         - "embedding": ``f1``, ``f2``, ..., or ``f1_<class>``, ... for several outputs, as
           ``get_feature_names_out`` names them.
+        - "spread": ``spread``, or ``spread_0``, ..., or ``spread_<class>``: how far f would move with other
+          weights that suit the data as well, the indicator of `gbmap.DriftDetector` with
+          ``measure="spread"``. A long statement: each learner has a square form of all columns.
+        - "std" (regressors): ``std``, or ``std_0``, ...: that of a new y, as ``predict(X, return_std=True)``
+          tells it.
 
         None is "prediction", or "label" for a classifier.
     keep : str or sequence of str, default=()
@@ -103,9 +114,10 @@ def to_sql(
     if not path:
         raise ValueError(f"table must be a name, or schema and name, got {table!r}.")
     values = [column(name, DIALECTS[dialect]) for name in _column_names(fitted, columns)]
-    parts = _parts(fitted, values, with_init=wanted != ("embedding",))
+    parts = _parts(fitted, values, with_init=bool(set(wanted) - _WITHOUT_INIT))
     statement = Statement(path, DIALECTS[dialect].fence)
-    _embed(statement, parts, {f"k{i}": f"source.{identifier(name)}" for i, name in enumerate(kept)})
+    passed_on = {f"k{i}": f"source.{identifier(name)}" for i, name in enumerate(kept)}
+    _embed(statement, parts, passed_on, with_spread=bool({"spread", "std"} & set(wanted)))
     results = [(name, f"k{i}") for i, name in enumerate(kept)] + _results(statement, parts, wanted)
     _refuse_same([name for name, _ in results], "keep and outputs")
     return statement.finish(results)
@@ -114,7 +126,9 @@ def to_sql(
 def _wanted_outputs(model: BaseGBMAP, outputs: str | Sequence[str] | None) -> tuple[str, ...]:
     is_classifier = hasattr(model, "classes_")
     possible = (
-        ("label", "score", "probability", "embedding") if is_classifier else ("prediction", "embedding")
+        ("label", "score", "probability", "embedding", "spread")
+        if is_classifier
+        else ("prediction", "embedding", "spread", "std")
     )
     wanted = possible[:1] if outputs is None else _as_names(outputs, "outputs")
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(possible):
@@ -201,13 +215,16 @@ def _parts(fitted: FittedModel, values: list[Value], *, with_init: bool) -> list
     return [_Part(model, inputs), *_parts(initial, inputs, with_init=True)]
 
 
-def _embed(statement: Statement, parts: Sequence[_Part], kept: dict[str, str]) -> None:
-    """Add the inputs of all parts, their projections, and their embeddings phi<part>_<learner>."""
+def _embed(statement: Statement, parts: Sequence[_Part], kept: dict[str, str], *, with_spread: bool) -> None:
+    """Add the inputs of all parts, their projections, and their embeddings phi<part>_<learner>.
+
+    With their spread, also the variances v<learner> of the learners of the first part.
+    """
     used = [
         value
         for part in parts
         for value, weights in zip(part.inputs, part.ensemble.weights.T)
-        if weights.any()
+        if weights.any() or with_spread
     ]
     expressions = dict.fromkeys(sql for value in used for sql in (value.number, *value.guards))
     name_of = {sql: f"x{i}" for i, sql in enumerate(expressions)}
@@ -215,11 +232,11 @@ def _embed(statement: Statement, parts: Sequence[_Part], kept: dict[str, str]) -
     statement.add(read or {"none": "0e0"})  # null learners read no column, but there must be one
     learners = [(i, j, part) for i, part in enumerate(parts) for j in range(len(part.ensemble))]
     projections = {f"t{i}_{j}": _projection(part, j, name_of) for i, j, part in learners}
-    statement.add(projections, drop=name_of.values())
-    statement.add(
-        {f"phi{i}_{j}": _coordinate(part.ensemble, j, f"t{i}_{j}") for i, j, part in learners},
-        drop=projections,
-    )
+    forms = _square_forms(parts[0], name_of) if with_spread else {}
+    statement.add(projections | forms, drop=name_of.values())
+    variances = {name: _variance(parts[0].ensemble, j, name) for j, name in enumerate(forms)}
+    coordinates = {f"phi{i}_{j}": _coordinate(part.ensemble, j, f"t{i}_{j}") for i, j, part in learners}
+    statement.add(coordinates | variances, drop=[*projections, *forms])
 
 
 def _projection(part: _Part, j: int, name_of: dict[str, str]) -> str:
@@ -240,6 +257,36 @@ def _projection(part: _Part, j: int, name_of: dict[str, str]) -> str:
     return z if ensemble.activation == "identity" else f"{number(ensemble.beta[j])} * ({z})"
 
 
+def _square_forms(part: _Part, name_of: dict[str, str]) -> dict[str, str]:
+    """Return the variance of each learner's z as v<learner>; see `gbmap._core.posterior`."""
+    posterior = predictor_of(part.model).known_posterior
+    active = np.flatnonzero(posterior.inverse_scale)
+    n_terms = len(part.ensemble) * len(active) ** 2
+    if n_terms > _MOST_TERMS:
+        raise ValueError(
+            "outputs must do without spread and std in SQL for so many learners and columns, whose square "
+            f"forms would have {n_terms} terms, more than {_MOST_TERMS}; use gbmap.onnx.to_onnx."
+        )
+    units = []
+    for k in active:
+        centred = f"({name_of[part.inputs[k].number]} - {number(posterior.center[k])})"
+        units.append(f"({number(posterior.inverse_scale[k])} * {centred})")
+    units.append("1e0")
+    forms = {}
+    for j, directions in enumerate(posterior.directions[:, :, [*active, -1]].astype(np.float64)):
+        beyond = posterior.variances[j] - posterior.rest[j]
+        form = (directions.T * beyond) @ directions + posterior.rest[j] * np.eye(len(units))
+        lines = [add_up(f"{number(q)} * {unit}" for q, unit in zip(line, units)) for line in form]
+        forms[f"v{j}"] = add_up(f"{unit} * ({line})" for unit, line in zip(units, lines))
+    return forms
+
+
+def _variance(ensemble: Ensemble, j: int, form: str) -> str:
+    """Return that of a learner, from that of its z, which rounding may have made negative."""
+    slope = "1e0" if ensemble.activation == "identity" else f"({sigmoid(f't0_{j}')})"
+    return f"{slope} * {slope} * CASE WHEN {form} < 0e0 THEN 0e0 ELSE {form} END"
+
+
 def _coordinate(ensemble: Ensemble, j: int, t: str) -> str:
     """Return phi_j = a_j + b_j g(z), from t = beta_j z."""
     value = t if ensemble.activation == "identity" else f"({softplus(t)}) / {number(ensemble.beta[j])}"
@@ -251,7 +298,9 @@ def _results(statement: Statement, parts: Sequence[_Part], wanted: tuple[str, ..
     model = parts[0].model
     found: dict[str, list[tuple[str, str]]] = {}
     found["embedding"] = [(name, f"phi0_{j}") for j, name in enumerate(model.get_feature_names_out())]
-    if wanted != ("embedding",):
+    if {"spread", "std"} & set(wanted):
+        found |= _spreads(model)
+    if set(wanted) - _WITHOUT_INIT:
         scores = _score(statement, parts, passed_on="embedding" in wanted)
         classes = list(getattr(model, "classes_", range(len(scores))))
         several = [f"_{each}" for each in classes] if len(scores) > 1 else [""]
@@ -264,6 +313,20 @@ def _results(statement: Statement, parts: Sequence[_Part], wanted: tuple[str, ..
         shares = _probabilities(statement, model, scores, 0)
         found["probability"] = [(f"probability_{each}", share) for each, share in zip(classes, shares)]
     return [column for output in wanted for column in found[output]]
+
+
+def _spreads(model: BaseGBMAP) -> dict[str, list[tuple[str, str]]]:
+    """Return the standard deviations of f and of a new y, from the variances of the learners."""
+    ensemble, posterior = model.ensemble_, predictor_of(model).known_posterior
+    classes = getattr(model, "classes_", range(ensemble.n_outputs))
+    several = [f"_{each}" for each in classes] if ensemble.n_outputs > 1 else [""]
+    found: dict[str, list[tuple[str, str]]] = {"spread": [], "std": []}
+    for k, suffix in enumerate(several):
+        scale, noise = posterior.target_scale[k], posterior.noise[k]
+        variance = add_up(f"v{j}" for j in np.flatnonzero(ensemble.outputs == k))
+        found["spread"].append((f"spread{suffix}", f"{number(scale)} * SQRT({variance})"))
+        found["std"].append((f"std{suffix}", f"{number(scale)} * SQRT({variance} + {number(noise**2)})"))
+    return found
 
 
 def _score(statement: Statement, parts: Sequence[_Part], *, passed_on: bool) -> list[str]:
