@@ -385,6 +385,7 @@ CLAIMS = {
     "plot_map_beside_pca": "scores.pop('20 GBMAP coordinates') > max(scores.values()) + 0.03",
     "plot_model_difference": "change.faithfulness > 0.8 and wide.lift(wet_to_judge).scores[-1] > 0.8",
     "plot_neighbours": "by_euclid < 0.9 and by_map > 0.96",
+    "plot_no_knobs": "scores[0] > scores[2] + 0.1 and 0.85 < inside.mean() < 0.97",
     "plot_number_of_learners": "2 <= best < 10",
     "plot_path": "(change <= path + 1e-9).all() and (path <= embedding + 1e-9).all() and change.max() > 10",
     "plot_regions": "len(table.n_rows) == 4 and table.precision[table.n_rows > 5].min() > 0.9",
