@@ -31,7 +31,8 @@ from gbmap._core.problem import BoostingProblem, EvidenceSettings
 from gbmap._core.weak_learner import Solution
 from gbmap._utils.typing import Array
 
-_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_PART = 0.3, 3.0  # h
+# h, and that of the linear part of classes, which a few rows may tell apart with any weights.
+_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 3.0
 # The ridge of the linear part matters if it leaves more than this share of its numbers undetermined.
 _UNDETERMINED = 1e-3
 # A learner is noise if the rows become likelier by it by less than so much for each number that they
@@ -41,7 +42,7 @@ _UNDETERMINED = 1e-3
 _COST_OF_NUMBER, _COST_OF_NUMBER_OF_CLASSES, _COST_OF_LEARNER = 0.7, 0.1, 0.5
 # A learner found in what a linear part leaves of linear rows makes them likelier by less than this for each
 # number 19 times of 20.
-_NOISE_OF_NUMBER = 0.4
+_NOISE_OF_NUMBER = 0.35
 # A loss below this share of the first one counts as this: a ridge of zero would never come back.
 _LEAST_SHARE = 1e-6
 # Weights in the units of targets that spread less cannot be squared.
@@ -106,7 +107,10 @@ class Evidence:
         told = _Told(of_w(2 * ridge), float(w @ w))
         left = max(1 - told.determined / settings.n_rows, 1 / settings.n_rows)
         loss = min(found.value / left, self._first_losses[output])
-        alpha = self._alpha(settings, output, told, _PRIOR_NUMBERS_OF_LINEAR_PART)
+        is_residual = self._problem.objective.loss.degree > 0
+        alpha = self._alpha(
+            settings, output, told, _PRIOR_NUMBERS if is_residual else _PRIOR_NUMBERS_OF_LINEAR_CLASSES
+        )
         asked = self._unit(output, loss) * alpha / (2 * settings.n_rows)
         return asked, told.determined < (1 - _UNDETERMINED) * n_active
 

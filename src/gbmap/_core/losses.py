@@ -424,5 +424,19 @@ class RowLosses(NamedTuple):
         kept = np.concatenate([self._smallest(group, len(group) - n_out) for group in groups])
         return float(np.average(self.values[kept], weights=self.weight[kept]))
 
+    @property
+    def mean(self) -> float:
+        """The mean loss."""
+        return float(np.average(self.values, weights=self.weight))
+
+    def trimmed_with(self, other: RowLosses, share: float) -> tuple[float, float]:
+        """Return the mean losses here and there, without a share of the rows: those that gain most there."""
+        n_kept = int((1 - share) * len(self.values))
+        kept = np.argsort(self.values - other.values, kind="stable")[:n_kept]
+        here, there = (
+            np.average(each[kept], weights=self.weight[kept]) for each in (self.values, other.values)
+        )
+        return float(here), float(there)
+
     def _smallest(self, rows: Array, n: int) -> Array:
         return rows if n == len(rows) else rows[np.argpartition(self.values[rows], n)[:n]]
