@@ -48,7 +48,7 @@ def secant(z: Array, other: Array, beta: Array | float) -> Array:
 
 # How far from its bend softplus is the identity to the last bit, in units of 1 / beta; and how much further
 # rows are to lie from the bend of a linear part, in units of the spread of y, or of logits.
-_TO_IDENTITY, _REACH = 40.0, 256.0
+_TO_IDENTITY, _REACH = 40.0, 64.0
 
 
 @dataclass(frozen=True)
