@@ -208,7 +208,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         y_std : array of the same shape
             With ``return_std=True``. Its square is the sum of two variances: that of f(x), which is larger
             the farther x is from the data, and that of y around f, as the training rows tell it, the same
-            for all x. ``y - 1.645 * y_std`` to ``y + 1.645 * y_std`` holds about 90 % of new targets.
+            for all x. ``y - 1.645 * y_std`` to ``y + 1.645 * y_std`` holds about 90 % of new targets; of
+            fewer than about 50 rows it can hold less, and with fewer rows than columns it tells nothing.
 
         Notes
         -----
