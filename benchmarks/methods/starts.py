@@ -30,7 +30,7 @@ class Starts:
         return f"starts-{self.n_init}"
 
     def fit(self, data: Data, *, seed: int, threads: int | None = None) -> Result:
-        model = GBMAP(self.m, {"n_init": self.n_init}).estimator(data.task, seed, threads)
+        model = GBMAP(self.m, {"n_init": self.n_init, "refine": False}).estimator(data.task, seed, threads)
         clock = Clock()
         model.set_callbacks(clock)
         seconds, _ = timed(lambda: quiet_fit(model, data))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.data import Data
+from benchmarks.methods import xgboost
+from benchmarks.methods.chosen import estimator
 from benchmarks.methods.linear import linear_model
 
 
@@ -19,10 +21,7 @@ class Untuned:
 
 
 def _gbmap(data: Data, seed: int) -> Any:
-    import gbmap
-
-    kind = gbmap.GBMAPClassifier if data.task == "classification" else gbmap.GBMAPRegressor
-    return kind(n_jobs=1, random_state=seed)
+    return estimator(data.task, refine="auto", random_state=seed)
 
 
 def _trees(data: Data, seed: int) -> Any:
@@ -32,18 +31,11 @@ def _trees(data: Data, seed: int) -> Any:
     return kind(random_state=seed)
 
 
-def _xgboost(data: Data, seed: int) -> Any:
-    import xgboost
-
-    kind = xgboost.XGBClassifier if data.task == "classification" else xgboost.XGBRegressor
-    return kind(n_jobs=1, random_state=seed)
-
-
 UNTUNED = (
     Untuned("gbmap", _gbmap),
     Untuned("gbmap-auto", lambda data, seed: _gbmap(data, seed).set_params(n_components="auto")),
     Untuned("gbmap-boosted", lambda data, seed: _gbmap(data, seed).set_params(refine=False)),
     Untuned("linear", lambda data, seed: linear_model(data.task, 1.0)),
     Untuned("hist-gradient-boosting", _trees),
-    Untuned("xgboost", _xgboost),
+    Untuned("xgboost", lambda data, seed: xgboost.estimator(data, n_jobs=1, random_state=seed)),
 )

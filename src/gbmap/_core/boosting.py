@@ -9,7 +9,7 @@ import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.evidence import Evidence
-from gbmap._core.finding import find_first_learner, find_learner
+from gbmap._core.finding import Finder
 from gbmap._core.losses import Loss
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Rows, Sample
@@ -57,10 +57,9 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
         for output in range(rows.n_outputs):
             stream = np.random.SeedSequence(seed, spawn_key=(output, stage))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-                find = find_first_learner if stage == 0 else find_learner
-                solution, ridges[output] = find(
-                    problem, evidence, output, units[output], losses[output], stream
-                )
+                finder = Finder(problem, evidence, output, units[output], stream)
+                find = finder.first_learner if stage == 0 else finder.learner
+                solution, ridges[output] = find(losses[output])
                 ensemble, losses[output] = _grow(
                     problem, ensemble, output, solution, losses[output], levels[output]
                 )

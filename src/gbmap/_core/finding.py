@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
@@ -10,6 +13,8 @@ from gbmap._core.linear_part import fit_linear_part
 from gbmap._core.losses import RowLosses
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.weak_learner import Solution, fit_weak_learner
+
+Fit = Callable[[BoostingProblem, int, float, np.random.Generator], Solution]
 
 # Most learners are found once; the first ones of noise are not.
 _TRIALS, _MUCH_LARGER = 5, 1.3
@@ -20,81 +25,76 @@ _LINEAR_TRIALS, _ALIKE, _FIRST_SHARE = 8, 1.1, 0.05
 _FAR_OFF, _EXACT = 0.01, 1e-10
 
 
-def find_learner(
-    problem: BoostingProblem,
-    evidence: Evidence,
-    output: int,
-    unit: float,
-    loss: float,
-    stream: np.random.SeedSequence,
-) -> tuple[Solution, float]:
-    """Return a learner and its ridge: found again while it asks itself for a ridge that is much larger."""
-    asked = evidence.ridge(output, loss)
-    for _ in range(_TRIALS):
-        ridge = asked
-        found = fit_weak_learner(problem.with_ridge(ridge), output, unit, np.random.default_rng(stream))
-        asked = evidence.ridge_with(output, found.theta, loss, found.value)
-        if asked <= _MUCH_LARGER * ridge:
-            break
-    return found, ridge
+@dataclass(frozen=True)
+class Finder:
+    """One stage of one output: the problem, what learners have told, and the random stream.
 
+    `unit` is that of `fit_weak_learner`.
+    """
 
-def find_first_learner(
-    problem: BoostingProblem,
-    evidence: Evidence,
-    output: int,
-    unit: float,
-    loss: float,
-    stream: np.random.SeedSequence,
-) -> tuple[Solution, float]:
-    """Return the first learner of an output and its ridge: a linear part, if that does."""
-    is_linear = problem.may_be_linear and _is_nearly_linear(problem, output, unit, stream)
-    find = _find_linear_part if is_linear else find_learner
-    return find(problem, evidence, output, unit, loss, stream)
+    problem: BoostingProblem
+    evidence: Evidence
+    output: int
+    unit: float
+    stream: np.random.SeedSequence
 
+    def learner(self, loss: float) -> tuple[Solution, float]:
+        """Return a learner and its ridge: found again while it asks itself for one that is much larger.
 
-def _is_nearly_linear(
-    problem: BoostingProblem, output: int, unit: float, stream: np.random.SeedSequence
-) -> bool:
-    """Return whether a learner that bends looks like noise beside a linear part, on some of the rows."""
-    few = problem.of_few_rows()
-    rows, loss, evidence = few.rows, few.objective.loss, Evidence(few, np.full(few.rows.n_outputs, unit))
-    before = rows.remember(output)
-    linear, _ = _find_linear_part(few, evidence, output, unit, rows.mean_loss(loss, output), stream)
-    first = _with(few, output, linear)
-    ridge, rng = evidence.ridge(output, first.mean), np.random.default_rng(stream)
-    bent = fit_weak_learner(few.with_ridge(ridge), output, unit, rng)
-    second = _with(few, output, bent)
-    rows.restore(output, before)
-    if not first.mean > _EXACT * unit:
-        return True
-    return not evidence.bends(output, bent.theta, *first.trimmed_with(second, _FAR_OFF))
+        `loss` is the mean loss of the learners so far.
+        """
+        asked = self.evidence.ridge(self.output, loss)
+        for _ in range(_TRIALS):
+            ridge = asked
+            found = self._fitted(fit_weak_learner, ridge)
+            asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value)
+            if asked <= _MUCH_LARGER * ridge:
+                break
+        return found, ridge
 
+    def first_learner(self, loss: float) -> tuple[Solution, float]:
+        """Return the first learner of the output and its ridge: a linear part, if that does."""
+        if self.problem.may_be_linear and self._is_nearly_linear():
+            return self._linear_part(loss)
+        return self.learner(loss)
 
-def _with(few: BoostingProblem, output: int, found: Solution) -> RowLosses:
-    """Add a learner to the scores of few rows, and return their losses."""
-    rows, beta = few.rows, few.objective.activation.beta
-    nothing = Ensemble.empty(rows.n_columns, rows.n_outputs, "softplus", rows.units.center)
-    rows.add(nothing.append(found.theta, found.sign, beta, output, rows.units), is_first=True)
-    return rows.row_losses(few.objective.loss, output)
+    def _fitted(self, fit: Fit, ridge: float) -> Solution:
+        return fit(self.problem.with_ridge(ridge), self.output, self.unit, np.random.default_rng(self.stream))
 
+    def _is_nearly_linear(self) -> bool:
+        """Return whether a learner that bends looks like noise beside a linear part, on some of the rows."""
+        few = self.problem.of_few_rows()
+        rows, loss = few.rows, few.objective.loss
+        evidence = Evidence(few, np.full(rows.n_outputs, self.unit))
+        trial = replace(self, problem=few, evidence=evidence)
+        before = rows.remember(self.output)
+        linear, _ = trial._linear_part(rows.mean_loss(loss, self.output))
+        first = trial._with(linear)
+        is_bent = first.mean > _EXACT * self.unit and trial._bends(first)
+        rows.restore(self.output, before)
+        return not is_bent
 
-def _find_linear_part(
-    problem: BoostingProblem,
-    evidence: Evidence,
-    output: int,
-    unit: float,
-    loss: float,
-    stream: np.random.SeedSequence,
-) -> tuple[Solution, float]:
-    """Return the linear part and its ridge: found again while it asks itself for another one that matters."""
-    asked = _FIRST_SHARE * evidence.ridge(output, loss)
-    for _ in range(_LINEAR_TRIALS):
-        ridge = asked
-        rng = np.random.default_rng(stream)
-        found = fit_linear_part(problem.with_ridge(ridge), output, unit, rng)
-        asked, matters = evidence.linear_ridge(output, found, ridge)
-        if not matters or ridge / _ALIKE <= asked <= _ALIKE * ridge:
-            break
-        asked *= np.sqrt(asked / ridge)  # the steps become smaller: let them be longer
-    return found, ridge
+    def _bends(self, losses: RowLosses) -> bool:
+        """Return whether one more learner brings more than it brings to noise, given the losses of rows."""
+        bent = self._fitted(fit_weak_learner, self.evidence.ridge(self.output, losses.mean))
+        means = losses.trimmed_with(self._with(bent), _FAR_OFF)
+        return self.evidence.bends(self.output, bent.theta, *means)
+
+    def _with(self, found: Solution) -> RowLosses:
+        """Add a learner to the scores of the rows, and return their losses."""
+        rows, beta = self.problem.rows, self.problem.objective.activation.beta
+        nothing = Ensemble.empty(rows.n_columns, rows.n_outputs, "softplus", rows.units.center)
+        rows.add(nothing.append(found.theta, found.sign, beta, self.output, rows.units), is_first=True)
+        return rows.row_losses(self.problem.objective.loss, self.output)
+
+    def _linear_part(self, loss: float) -> tuple[Solution, float]:
+        """Return the linear part and its ridge: found again while it asks for another one that matters."""
+        asked = _FIRST_SHARE * self.evidence.ridge(self.output, loss)
+        for _ in range(_LINEAR_TRIALS):
+            ridge = asked
+            found = self._fitted(fit_linear_part, ridge)
+            asked, matters = self.evidence.linear_ridge(self.output, found, ridge)
+            if not matters or ridge / _ALIKE <= asked <= _ALIKE * ridge:
+                break
+            asked *= np.sqrt(asked / ridge)  # the steps become smaller: let them be longer
+        return found, ridge
