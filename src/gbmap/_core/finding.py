@@ -21,8 +21,8 @@ _TRIALS, _MUCH_LARGER = 5, 1.3
 # The ridge of a linear part is found from below: one that begins too large leaves no weights to say so.
 _LINEAR_TRIALS, _ALIKE, _FIRST_SHARE = 8, 1.1, 0.05
 # This share of the rows, those that gain most, does not tell whether others bend: noise of long tails has a
-# few rows for which any bend pays. And a linear function that leaves less than that of the loss is the truth.
-_FAR_OFF, _EXACT = 0.01, 1e-10
+# few rows for which any bend pays.
+_FAR_OFF = 0.01
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ class Finder:
         trial = replace(self, problem=few, evidence=evidence)
         before = rows.remember(self.output)
         linear, _ = trial._linear_part(rows.mean_loss(loss, self.output))
-        first = trial._with(linear)
-        is_bent = first.mean > _EXACT * self.unit and trial._bends(first)
+        is_bent = trial._bends(trial._with(linear))
         rows.restore(self.output, before)
         return not is_bent
 
