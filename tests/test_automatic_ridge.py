@@ -281,12 +281,15 @@ def test_every_loss_of_classes_has_a_ridge(loss):
 def test_what_the_data_determines_is_found_exactly_or_about(monkeypatch):
     draw = np.random.default_rng(0)
     J = draw.normal(size=(40, 90)) * np.geomspace(1.0, 1e-2, 90)
-    H, ridge = J.T @ J, 0.5
-    expected = np.trace(H @ np.linalg.inv(H + ridge * np.eye(90)))
+    H, groups = J.T @ J, np.repeat([0, 1, 0], 30)
+    ridges = np.array([0.5, 2.0])[groups]
+    shares = np.diag(H @ np.linalg.inv(H + np.diag(ridges)))
+    expected = pytest.approx([shares[groups == group].sum() for group in (0, 1)], rel=1e-9)
     for n_rows in (40, 200):  # fewer rows than columns span no more than their number
-        assert determined_numbers(lambda V: H @ V, 90, n_rows)(ridge) == pytest.approx(expected, rel=1e-9)
+        assert determined_numbers(lambda V: H @ V, ridges, groups, n_rows) == expected
     monkeypatch.setattr(evidence, "_FULL_RANK", 10)
-    assert determined_numbers(lambda V: H @ V, 90, 200)(ridge) == pytest.approx(expected, rel=0.1)
+    expected.rel = 0.2
+    assert determined_numbers(lambda V: H @ V, ridges, groups, 200) == expected
 
 
 def test_it_is_a_parameter_like_others():

@@ -1,5 +1,7 @@
 """Bad input gets an error that names the argument and the rule; odd input works."""
 
+from datetime import datetime
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -40,7 +42,6 @@ def outputs(model, X):
 # --- bad values -----------------------------------------------------------------------------------
 
 BAD = [
-    (np.nan, r"X contains NaN"),
     (np.inf, r"X contains infinity"),
     (-np.inf, r"X contains infinity"),
     (1e300, r"X must hold numbers of at most 1e\+150"),
@@ -58,26 +59,24 @@ def test_bad_values_in_x_are_refused(cls, form, value, message, data):
         make(cls).fit(FORMATS[form](put(X, (3, 1), value)), target(cls, y))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_bad_values_in_float32_x_are_refused(value, data):
+def test_bad_values_in_float32_x_are_refused(data):
     X, y = data
     with pytest.raises(ValueError, match="X contains"):
-        make(GBMAPRegressor).fit(put(X, (3, 1), value).astype(np.float32), y)
+        make(GBMAPRegressor).fit(put(X, (3, 1), np.inf).astype(np.float32), y)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_bad_values_are_refused_in_rows_set_aside_for_validation_too(value, data):
+def test_bad_values_are_refused_in_rows_set_aside_for_validation_too(data):
     X, y = data
     model = make(GBMAPRegressor, early_stopping=True, validation_fraction=0.5)
     for row in range(0, 80, 8):
         with pytest.raises(ValueError, match="X contains"):
-            model.fit(put(X, (row, 1), value), y)
+            model.fit(put(X, (row, 1), np.inf), y)
 
 
 def test_bad_values_are_refused_in_rows_of_weight_zero(data):
     X, y = data
-    with pytest.raises(ValueError, match="X contains NaN"):
-        make(GBMAPRegressor).fit(put(X, (3, 1), np.nan), y, sample_weight=put(np.ones(80), 3, 0))
+    with pytest.raises(ValueError, match="X contains infinity"):
+        make(GBMAPRegressor).fit(put(X, (3, 1), np.inf), y, sample_weight=put(np.ones(80), 3, 0))
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -93,14 +92,13 @@ def test_bad_values_in_y_are_refused(value, message, standardize, data):
         make(GBMAPRegressor, standardize=standardize).fit(X, np.column_stack([y, put(y, 3, value)]))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("method", ["predict", "transform"])
 @pytest.mark.parametrize("cls", BOTH)
-def test_bad_values_are_refused_at_prediction(cls, method, value, data):
+def test_bad_values_are_refused_at_prediction(cls, method, data):
     X, y = data
     model = make(cls).fit(X, target(cls, y))
     with pytest.raises(ValueError, match="X contains"):
-        getattr(model, method)(put(X, (0, 0), value))
+        getattr(model, method)(put(X, (0, 0), np.inf))
 
 
 @pytest.mark.parametrize("cls", BOTH)
@@ -343,8 +341,8 @@ def test_the_wrong_number_of_columns_is_refused_at_prediction(method, data):
 def test_a_failed_fit_leaves_an_unfitted_model_unfitted(data):
     X, y = data
     model = make(GBMAPRegressor)
-    with pytest.raises(ValueError, match="X contains NaN"):
-        model.fit(put(X, (0, 0), np.nan), y)
+    with pytest.raises(ValueError, match="X contains infinity"):
+        model.fit(put(X, (0, 0), np.inf), y)
     with pytest.raises(NotFittedError):
         model.predict(X)
 
@@ -699,12 +697,18 @@ def test_frames_of_mixed_numbers(data):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_text_columns_of_a_frame_are_named(library, data):
+def test_columns_of_dates_are_named(library, data):
     frames = pytest.importorskip(library)
     X, y = data
-    frame = frames.DataFrame({"size": X[:, 0], "colour": ["red", "blue"] * 40})
-    with pytest.raises(ValueError, match=r"X must be numeric, but its columns \['colour'\].*OneHotEncoder"):
+    frame = frames.DataFrame({"size": X[:, 0], "day": [datetime(2020, 1, 1 + k % 20) for k in range(80)]})
+    with pytest.raises(ValueError, match=r"X must hold numbers or categories, but column 'day'.*Datetime"):
         make(GBMAPRegressor).fit(frame, y)
+
+
+def test_missing_values_of_sparse_rows_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="X contains NaN"):
+        make(GBMAPRegressor).fit(scipy.sparse.csr_array(put(X, (3, 1), np.nan)), y)
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ class ArchiveSource(MemorySource):
         return source.read_validation(reader, X.columns(), y, sample_weight)
 
     @classmethod
-    def read_inputs(cls, estimator, X, *, reset=False):
-        return super().read_inputs(estimator, X.columns(), reset=reset)
+    def read_rows(cls, estimator, X, *, reset=False):
+        return super().read_rows(estimator, X.columns(), reset=reset)
 
 
 @pytest.fixture

@@ -418,12 +418,12 @@ def test_scores_that_go_back_go_back_in_samples_too(convert, few, monkeypatch):
     [
         (X[:, 0], y, r"X must be a matrix"),
         (X + 0j, y, r"X must hold real numbers"),
-        (np.where(X > 3, np.nan, X), y, r"NaN|infinity|finite"),
+        (np.where(X > 3, np.inf, X), y, r"infinity|finite"),
         (X, np.where(y > 3, np.nan, y), r"y must be finite"),
         (X, y[:-1], rf"y must have as many rows as X, {N}"),
         (X, np.stack([y] * 2)[None], r"y must have one or two dimensions"),
     ],
-    ids=["vector", "complex", "nan", "nan target", "lengths", "cube"],
+    ids=["vector", "complex", "infinite", "nan target", "lengths", "cube"],
 )
 def test_what_cannot_be_fitted_is_named(convert, rows, target, message):
     with pytest.raises(ValueError, match=message):
@@ -433,9 +433,9 @@ def test_what_cannot_be_fitted_is_named(convert, rows, target, message):
 @everywhere
 def test_rows_to_watch_must_be_finite(convert):
     with pytest.raises(ValueError, match=r"X_val, .*: X must be finite"):
-        GBMAPRegressor(1).fit(convert(X), convert(y), X_val=convert(np.where(X > 3, np.nan, X)), y_val=y)
+        GBMAPRegressor(1).fit(convert(X), convert(y), X_val=convert(np.where(X > 3, np.inf, X)), y_val=y)
     for row in range(30):  # some of which are set aside
-        bad = np.where(np.arange(N)[:, None] == row, np.nan, X)
+        bad = np.where(np.arange(N)[:, None] == row, np.inf, X)
         with pytest.raises(ValueError, match="X must be finite"):
             GBMAPRegressor(1, early_stopping=True, random_state=0).fit(convert(bad), convert(y))
 

@@ -6,6 +6,7 @@ import scipy.sparse
 
 from gbmap._core.activation import Identity, Softplus
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._rows import blocks, memory
@@ -376,9 +377,12 @@ def test_mean_absolute_attribution_is_that_of_the_ensemble():
     mean = X.mean(axis=0)
     size = np.abs(ensemble.integrated_gradient(X, mean[None]))
     expected = np.average(size, axis=0, weights=weight)
-    np.testing.assert_allclose(rows.mean_absolute_attribution(ensemble, mean, 1000), expected, rtol=1e-12)
+    plain = Inputs.plain(X.shape[1])
+    found = rows.mean_absolute_attribution(ensemble, mean, 1000, plain)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
     few = np.average(size[::3], axis=0, weights=weight[::3])
-    np.testing.assert_allclose(rows.mean_absolute_attribution(ensemble, mean, 100), few, rtol=1e-12)
+    found = rows.mean_absolute_attribution(ensemble, mean, 100, plain)
+    np.testing.assert_allclose(found, few, rtol=1e-12)
 
 
 @WEIGHTED

@@ -147,7 +147,7 @@ def refined(n_stages=6, n_steps=400, rows=None, objective=OBJECTIVE, sample_rows
     sample = rows.sample(sample_rows, np.random.default_rng(0))
     problem, ridges = (
         BoostingProblem(rows, None, [sample], objective, Solver()),
-        np.full(n_stages, objective.ridge),
+        np.full((n_stages, 1), objective.ridge),
     )
     found = refine(problem, ensemble, 0, ridges, n_steps)
     return X, y, rows, sample, ensemble, found
@@ -195,7 +195,7 @@ def test_learners_stay_where_they_are_if_a_part_of_the_rows_misleads():
     sample = rows.sample(4_000, np.random.default_rng(0))
     sample.y[...] = 0.0  # these rows say something else
     problem = BoostingProblem(rows, None, [sample], OBJECTIVE, Solver())
-    found = refine(problem, ensemble, 0, np.full(2, 1e-3), 3)  # spent on them
+    found = refine(problem, ensemble, 0, np.full((2, 1), 1e-3), 3)  # spent on them
     start, _ = start_of(ensemble, rows)
     assert found.n_steps == 0
     np.testing.assert_array_equal(found.vector, start)
@@ -229,6 +229,6 @@ def test_a_class_that_no_row_of_the_order_has_leaves_coordinates_small():
     ensemble = boosted(rows, 3, objective)
     sample = rows.sample(3_000, np.random.default_rng(1))
     problem = BoostingProblem(rows, None, [sample], objective, Solver())
-    found = refine(problem, ensemble, 0, np.full(3, 1e-3), 50)
+    found = refine(problem, ensemble, 0, np.full((3, 1), 1e-3), 50)
     result = refined_ensemble(ensemble, [found], sample, rows.units, objective)
     assert np.abs(result.embed(X)).max() < 50

@@ -248,7 +248,7 @@ def test_sparse_rows_and_baselines_are_as_good_as_dense_ones(make):
         ([1.0, 2.0, 3.0], "3 (columns|features)"),
         (np.ones((2, 5)), "5 (columns|features)"),
         (0.0, "1 (columns|features)"),
-        ([1.0, np.nan, 0.0, 0.0], "contains NaN"),
+        ([1.0, np.inf, 0.0, 0.0], "contains infinity"),
         (np.ones((0, 4)), r"0 sample\(s\)"),
     ],
 )

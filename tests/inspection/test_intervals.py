@@ -310,10 +310,13 @@ def dense_column(rows):
     return (rows.toarray() if scipy.sparse.issparse(rows) else np.array(rows))[:, 2]
 
 
-def test_a_value_that_is_missing_elsewhere_is_refused():
+def test_a_value_that_is_missing_elsewhere_is_filled_as_the_model_does():
     model, X = diabetes()
-    with pytest.raises(ValueError, match="contains NaN"):
-        prediction_interval_missing(model, with_gaps(X.head(3), "pandas"), ["age"], reference=X)
+    found = prediction_interval_missing(model, with_gaps(X.head(3), "pandas"), ["age"], reference=X)
+    filled = X.head(3).assign(bmi=X["bmi"].median())
+    expected = prediction_interval_missing(model, filled, ["age"], reference=X)
+    assert_allclose(found.lower, expected.lower)
+    assert_allclose(found.upper, expected.upper)
 
 
 @cache

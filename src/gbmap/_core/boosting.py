@@ -28,7 +28,7 @@ class Stage:
     losses: Array  # the mean loss of each output, in standard units
     validation_losses: Array  # the same of the validation rows; NaN if there are none
     solutions: tuple[Solution, ...]
-    ridges: Array  # the ridge of the learner of each output
+    ridges: Array  # the ridges of the learner of each output, (K, G)
     n_futile: int  # the last stages in a row that brought noise, if the fit finds its ridge
 
 
@@ -53,7 +53,7 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     if len(ensemble) == 0:
         levels, losses = _best_levels(rows, loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
-        solutions, losses, ridges = [], losses.copy(), np.zeros(rows.n_outputs)
+        solutions, losses, ridges = [], losses.copy(), np.zeros((rows.n_outputs, problem.n_groups))
         for output in range(rows.n_outputs):
             stream = np.random.SeedSequence(seed, spawn_key=(output, stage))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss

@@ -13,6 +13,8 @@ with A_j = (n / T) times the Gauss-Newton matrix of the mean loss in (w_j, c_j):
 learner's numbers the data determines. Before the first learner h numbers of variance tau = 1 / p are known,
 for which z spreads by about one. For a loss of the residual T follows the mean loss.
 
+Columns in groups have an alpha each, told by the numbers of the group.
+
 A linear part has a prior of its own, by the same update. It is found again with each alpha, so that T can be
 that of its own residuals, over the rows less the numbers that they determine.
 """
@@ -23,16 +25,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 from scipy.sparse.linalg import LinearOperator, cg
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.linear_part import is_linear
 from gbmap._core.problem import BoostingProblem, EvidenceSettings
 from gbmap._core.weak_learner import Solution
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 # h, and that of the linear part of classes, which a few rows may tell apart with any weights.
 _PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 3.0
+# The first guess of the variance of further groups is so many times smaller than that of the first group.
+_NARROWER = 16.0
 # The ridge of the linear part matters if it leaves more than this share of its numbers undetermined.
 _UNDETERMINED = 1e-3
 # A learner is noise if the rows become likelier by it by less than so much for each number that they
@@ -52,14 +57,16 @@ _ROWS, _ROWS_PER_COLUMN = 2_000, 20
 # Up to so many rows or columns its eigenvalues are found; of more, the trace is estimated by so many random
 # vectors, and conjugate gradients of at most so many steps.
 _FULL_RANK, _PROBES, _STEPS, _PRECISION = 300, 4, 25, 1e-2
+# A matrix of which nothing is left but rounding is still to be one without negative directions.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
 class _Told:
-    """What learners of an output have told: how many of their numbers are determined, and their squares."""
+    """What learners of an output have told of each group: how many numbers are determined, and their size."""
 
-    determined: float = 0.0
-    size: float = 0.0
+    determined: Array
+    size: Array
 
 
 class Evidence:
@@ -74,16 +81,17 @@ class Evidence:
 
     def __init__(self, problem: BoostingProblem, first_losses: Array):
         self._problem, self._first_losses = problem, first_losses
-        self._told = [_Told()] * problem.rows.n_outputs
+        none = np.zeros(problem.n_groups)
+        self._told = [_Told(none, none)] * problem.rows.n_outputs
         self._losses, self._gains = first_losses.copy(), np.zeros(problem.rows.n_outputs)
         self.n_futile = 0  # the last stages in a row whose learners are noise
 
-    def ridge(self, output: int, loss: float) -> float:
-        """Return the ridge for the next learner, given the mean loss of those so far."""
+    def ridge(self, output: int, loss: float) -> Array:
+        """Return the ridges for the next learner, (G,), given the mean loss of those so far."""
         return self._ridge(output, self._told[output], loss)
 
-    def ridge_with(self, output: int, theta: Array, loss: float, reached: float) -> float:
-        """Return what the ridge would be if (a, w, c) were taken in, which is to lower the loss that far."""
+    def ridge_with(self, output: int, theta: Array, loss: float, reached: float) -> Array:
+        """Return what the ridges would be if (a, w, c) were taken in, which is to lower the loss that far."""
         return self._ridge(output, self._with(output, theta, min(loss, reached)), loss)
 
     def learn(self, ensemble: Ensemble, loss: float) -> None:
@@ -94,30 +102,37 @@ class Evidence:
             self._count(output, self._problem.rows.units.n_active, loss)
             return
         told = self._with(output, thetas[-1], loss)
-        self._count(output, told.determined - self._told[output].determined, loss)
+        self._count(output, float((told.determined - self._told[output].determined).sum()), loss)
         self._told[output] = told
 
-    def linear_ridge(self, output: int, found: Solution, ridge: float) -> tuple[float, bool]:
-        """Return the ridge that a linear part, found with a ridge, asks for, and whether that matters."""
-        settings, w, n_active = self._problem.evidence, found.theta[1:-1], self._problem.rows.units.n_active
+    def linear_ridge(self, output: int, found: Solution, ridge: Array) -> tuple[Array, bool]:
+        """Return the ridges that a linear part, found with some, asks for, and whether that matters."""
+        settings, w = self._problem.evidence, found.theta[1:-1]
+        n_active = np.count_nonzero((self._problem.rows.units.inverse_scale != 0) & ~self._problem.is_bend)
+        groups = self._problem.groups[:-1]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
-            return 0.0, False
+            return np.zeros(self._problem.n_groups), False
         product, n_rows = self._curvature(output, found.theta)
-        of_w = determined_numbers(lambda V: product(np.vstack([V, 0 * V[:1]]))[:-1], len(w), n_rows)
-        told = _Told(of_w(2 * ridge), float(w @ w))
-        left = max(1 - told.determined / settings.n_rows, 1 / settings.n_rows)
+        told = _Told(
+            determined_numbers(
+                lambda V: product(np.vstack([V, 0 * V[:1]]))[:-1], 2 * ridge[groups], groups, n_rows
+            ),
+            np.bincount(groups, w**2, self._problem.n_groups),
+        )
+        determined = float(told.determined.sum())
+        left = max(1 - determined / settings.n_rows, 1 / settings.n_rows)
         loss = min(found.value / left, self._first_losses[output])
         is_residual = self._problem.objective.loss.degree > 0
         alpha = self._alpha(
             settings, output, told, _PRIOR_NUMBERS if is_residual else _PRIOR_NUMBERS_OF_LINEAR_CLASSES
         )
         asked = self._unit(output, loss) * alpha / (2 * settings.n_rows)
-        return asked, told.determined < (1 - _UNDETERMINED) * n_active
+        return asked, bool(determined < (1 - _UNDETERMINED) * n_active)
 
     def bends(self, output: int, theta: Array, loss: float, reached: float) -> bool:
         """Return whether (a, w, c) brings more than noise, given the mean losses without and with it."""
         determined = self._with(output, theta, reached).determined - self._told[output].determined
-        return self._likelier(output, loss, reached) > _NOISE_OF_NUMBER * determined
+        return self._likelier(output, loss, reached) > _NOISE_OF_NUMBER * float(determined.sum())
 
     def _likelier(self, output: int, loss: float, reached: float) -> float:
         """Return by how much a lower mean loss makes the rows likelier, as a logarithm."""
@@ -135,12 +150,12 @@ class Evidence:
         if output == len(self._gains) - 1:
             self.n_futile = 0 if self._gains.sum() > 0 else self.n_futile + 1
 
-    def _ridge(self, output: int, told: _Told, loss: float) -> float:
+    def _ridge(self, output: int, told: _Told, loss: float) -> Array:
         settings = self._problem.evidence
         if settings is None:
-            return self._problem.objective.ridge
+            return np.full(self._problem.n_groups, self._problem.objective.ridge)
         if settings.target_spread[output] < _SMALLEST_SPREAD:
-            return 0.0
+            return np.zeros(self._problem.n_groups)
         unit = self._unit(output, loss)
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
@@ -149,9 +164,11 @@ class Evidence:
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return told
         product, n_rows = self._curvature(output, theta)
-        ridge = self._unit(output, loss) * self._alpha(settings, output, told) / settings.n_rows
-        determined = determined_numbers(product, len(theta) - 1, n_rows)(ridge)
-        return _Told(told.determined + determined, told.size + float(theta[1:] @ theta[1:]))
+        ridges = self._unit(output, loss) * self._alpha(settings, output, told) / settings.n_rows
+        groups, n_groups = self._problem.groups, self._problem.n_groups
+        determined = determined_numbers(product, ridges[groups], groups, n_rows)
+        sizes = np.bincount(groups, theta[1:] ** 2, n_groups)
+        return _Told(told.determined + determined, told.size + sizes)
 
     def _curvature(self, output: int, theta: Array) -> tuple[Callable[[Array], Array], int]:
         """Return V -> H V of a learner, and how many rows it is of."""
@@ -161,9 +178,13 @@ class Evidence:
 
     def _alpha(
         self, settings: EvidenceSettings, output: int, told: _Told, h: float = _PRIOR_NUMBERS
-    ) -> float:
-        tau = settings.target_spread[output] ** 2 / max(self._problem.rows.units.n_active, 1)
-        return float((told.determined + h) / (told.size + h * tau))
+    ) -> Array:
+        is_active = self._problem.rows.units.inverse_scale != 0
+        n_active = np.bincount(self._problem.groups[:-1], is_active, self._problem.n_groups).clip(min=1)
+        narrower = np.where(np.arange(len(n_active)) > 0, _NARROWER, 1.0)
+        tau = settings.target_spread[output] ** 2 / (narrower * n_active)
+        alpha: Array = (told.determined + h) / (told.size + h * tau)
+        return alpha
 
     def _unit(self, output: int, loss: float) -> float:
         """Return T, given the mean loss."""
@@ -171,24 +192,29 @@ class Evidence:
 
 
 def determined_numbers(
-    product: Callable[[Array], Array], n_columns: int, n_rows: int
-) -> Callable[[float], float]:
-    """Return ridge -> trace(H (H + ridge)^-1), given V -> H V of a symmetric matrix, made of so many rows."""
-    rank, rng = min(n_columns, n_rows), np.random.default_rng(0)
+    product: Callable[[Array], Array], ridges: Array, groups: IntArray, n_rows: int
+) -> Array:
+    """Return the traces of H (H + R)^-1 over groups of numbers, (G,), with R the diagonal of their ridges.
+
+    Of a symmetric matrix H, made of so many rows, given V -> H V.
+    """
+    n, scale, rng = len(ridges), 1 / np.sqrt(ridges), np.random.default_rng(0)
+    rank, n_groups = min(n, n_rows), int(groups.max()) + 1
+
+    def scaled(V: Array) -> Array:
+        return scale[:, None] * product(scale[:, None] * V)
+
     if rank <= _FULL_RANK:
-        Q = np.eye(n_columns)
-        if rank < n_columns:  # all that there is lies in the span of so many products
-            Q = np.linalg.qr(product(rng.standard_normal((n_columns, rank))))[0]
-        H = Q.T @ product(Q)
-        values = np.linalg.eigvalsh((H + H.T) / 2).clip(min=0.0)
-        return lambda ridge: float((values / (values + ridge)).sum())
-    probes = rng.choice([-1.0, 1.0], size=(_PROBES, n_columns))
-
-    def estimate(ridge: float) -> float:
-        matrix = LinearOperator(
-            (n_columns, n_columns), lambda v: product(v[:, None])[:, 0] + ridge * v, dtype=float
-        )
-        solved = [cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes]
-        return min(float(n_columns - ridge * (probes * solved).sum() / _PROBES), float(n_rows))
-
-    return estimate
+        Q = np.eye(n)
+        if rank < n:  # all that there is lies in the span of so many products
+            Q = np.linalg.qr(scaled(rng.standard_normal((n, rank))))[0]
+        H = Q.T @ scaled(Q)
+        root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(rank))
+        inverse, _ = dtrtri(root, lower=1)
+        determined = np.einsum("ij,ij->i", Q, Q) - ((Q @ inverse.T) ** 2).sum(axis=1)
+        return np.bincount(groups, determined, n_groups).clip(min=0.0)
+    probes = rng.choice([-1.0, 1.0], size=(_PROBES, n))
+    matrix = LinearOperator((n, n), lambda v: scaled(v[:, None])[:, 0] + v, dtype=float)
+    solved = np.array([cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes])
+    determined = np.bincount(groups, 1 - (probes * solved).mean(axis=0), n_groups).clip(min=0.0)
+    return determined * min(1.0, n_rows / max(float(determined.sum()), 1.0))

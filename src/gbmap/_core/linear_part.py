@@ -29,5 +29,5 @@ def fit_linear_part(problem: BoostingProblem, output: int, unit: float, rng: np.
     found = fit_weak_learner(replace(problem, objective=linear, solver=from_zero), output, unit, rng)
     theta, far = found.theta.copy(), objective.activation.far
     theta[0], theta[-1] = theta[0] + theta[-1] - far, far
-    penalty = objective.ridge * float(found.theta[1:] @ found.theta[1:])
+    penalty = float(objective.ridge * found.theta[1:] @ found.theta[1:])
     return replace(found, theta=theta, value=found.value - penalty)

@@ -24,9 +24,10 @@ class Objective:
         d/dw          =  mean l' b g'(z) x  +  2 ridge w
         d/dc          =  mean l' b g'(z)    +  2 ridge c
 
-    where ridge = lambda / (p + 1), and constant columns do not count in p. a is free. With
-    `ridge_units` the ridge term is that of (w, c) brought from standard units to the user's. With
-    `linear_ridge` the first of several learners is a linear part, which has that ridge, of (w, c - far).
+    where ridge = lambda / (p + 1), and constant columns do not count in p; or it has a number for each of
+    (w, c). a is free. With `ridge_units` the ridge term is that of (w, c) brought from standard units to the
+    user's. With `linear_ridge` the first of several learners is a linear part, which has that ridge, of
+    (w, c - far).
 
     Rows give the sums of the first terms (`block_sums` defines them; `gbmap._rows` has faster
     ways to the same numbers), `finish` turns sums into value and gradient.
@@ -34,9 +35,9 @@ class Objective:
 
     loss: Loss
     activation: Activation
-    ridge: float
+    ridge: float | Array
     ridge_units: Units | None = None
-    linear_ridge: float | None = None
+    linear_ridge: float | Array | None = None
 
     def block_sums(
         self, theta: Array, sign: float, X: Array, y: Array, F: Array, weight: Array | None = None
@@ -82,7 +83,7 @@ class Objective:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
         mean = sums / weight_sum
         values, gradients = mean[:, 0], mean[:, 1:]
-        penalties, along = self._ridge_terms(thetas[:, 1:], np.full(len(thetas), self.ridge))
+        penalties, along = self._ridge_terms(thetas[:, 1:], self.ridge)
         gradients[:, 1:] += along
         return values + penalties, gradients
 
@@ -98,41 +99,47 @@ class Objective:
         return float(mean[0] + penalties.sum()), gradient
 
     def _joint_ridges(self, n: int) -> Array:
-        ridges = np.full(n, self.ridge)
+        """Return the ridge of each of `n` learners, (n, 1), or of their numbers, (n, p + 1)."""
+        ridges = np.tile(self.ridge, (n, 1))
         if self.linear_ridge is not None:
             ridges[0] = self.linear_ridge
         return ridges
 
-    def _ridge_terms(self, thetas: Array, ridges: Array) -> tuple[Array, Array]:
-        """Return the ridge terms of rows (w, c), each with its ridge, and their derivatives."""
-        penalised = along = thetas
-        if self.ridge_units is not None:
-            v, d = self.ridge_units.fold(thetas[:, :-1], thetas[:, -1])
-            penalised = np.column_stack([v, d])
-            along = np.column_stack([self.ridge_units.fold_gradient(v, d), d])
-        return ridges * np.einsum("ij,ij->i", penalised, penalised), 2 * ridges[:, None] * along
+    def _ridge_terms(self, thetas: Array, ridges: float | Array) -> tuple[Array, Array]:
+        """Return the ridge terms of rows (w, c), and their derivatives."""
+        if self.ridge_units is None:
+            along = ridges * thetas
+            return np.einsum("ij,ij->i", along, thetas), 2 * along
+        v, d = self.ridge_units.fold(thetas[:, :-1], thetas[:, -1])
+        penalised = np.column_stack([v, d])
+        along = ridges * penalised
+        v, d = along[:, :-1], along[:, -1]
+        along_theta = np.column_stack([self.ridge_units.fold_gradient(v, d), d])
+        return np.einsum("ij,ij->i", along, penalised), 2 * along_theta
 
     def ridge_hessian(self, active: Array) -> Array:
         """Return the ridge term's second derivative in (a, w, c), (p + 2, p + 2).
 
         `active` tells which of the p columns are not constant.
         """
-        own, shared = self._ridge_curvature(active)
-        return 2 * self.ridge * (np.diag(own) + np.outer(shared, shared))
+        own, shared = self._ridge_curvature(active, self.ridge)
+        return 2 * (np.diag(own) + np.outer(shared, shared))
 
     def joint_ridge_hessian(self, active: Array, n: int) -> Array:
         """Return those in the (w, c) of each of `n` learners, (n, p + 1, p + 1)."""
-        own, shared = (each[1:] for each in self._ridge_curvature(active))
-        return 2 * self._joint_ridges(n)[:, None, None] * (np.diag(own) + np.outer(shared, shared))
+        each = (self._ridge_curvature(active, ridges) for ridges in self._joint_ridges(n))
+        return np.array([2 * (np.diag(own) + np.outer(shared, shared))[1:, 1:] for own, shared in each])
 
     def ridge_diagonal(self, active: Array) -> Array:
         """Return its diagonal."""
-        own, shared = self._ridge_curvature(active)
-        return 2 * self.ridge * (own + shared**2)
+        own, shared = self._ridge_curvature(active, self.ridge)
+        return 2 * (own + shared**2)
 
-    def _ridge_curvature(self, active: Array) -> tuple[Array, Array]:
-        """Return d and u, (p + 2,) each: the second derivative is 2 ridge (diag(d) + u u^T)."""
+    def _ridge_curvature(self, active: Array, ridge: float | Array) -> tuple[Array, Array]:
+        """Return d and u, (p + 2,) each: the second derivative is 2 (diag(d) + u u^T)."""
         scale, mean = active.astype(float), np.zeros(len(active))
         if self.ridge_units is not None:
             scale, mean = self.ridge_units.inverse_scale, self.ridge_units.mean
-        return np.concatenate([[0.0], scale**2, [0.0]]), np.concatenate([[0.0], -scale * mean, [1.0]])
+        ridges = np.broadcast_to(ridge, len(active) + 1)
+        own = np.concatenate([[0.0], ridges[:-1] * scale**2, [0.0]])
+        return own, np.sqrt(ridges[-1]) * np.concatenate([[0.0], -scale * mean, [1.0]])

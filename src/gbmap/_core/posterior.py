@@ -29,6 +29,7 @@ from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
+from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import SomeRows, every
 from gbmap._core.units import Units
 from gbmap._utils.typing import Array
@@ -142,7 +143,7 @@ class _RidgeRows:
 
 
 def find_posterior(
-    rows: SomeRows, objective: Objective, ensemble: Ensemble, units: Units, ridges: Array, n_rows: float
+    rows: SomeRows, problem: BoostingProblem, ensemble: Ensemble, ridges: Array, n_rows: float
 ) -> Posterior:
     """Return the spread of an ensemble.
 
@@ -150,20 +151,21 @@ def find_posterior(
     ----------
     rows : SomeRows
         Of those that were fitted, with the scores that the fit began with.
-    objective : Objective
+    problem : BoostingProblem
+        What was fitted.
     ensemble : Ensemble
-    units : Units
-        Of the fit.
-    ridges : array of shape (M,)
-        The ridge of each learner.
+    ridges : array of shape (M, G)
+        The ridges of each learner.
     n_rows : float
         How many rows the data count as.
     """
+    objective, units = problem.objective, problem.rows.units
     n_learners, size = len(ensemble), ensemble.weights.shape[1] + 1
     rank = min(max(_NUMBERS // (n_learners * size), _LEAST_DIRECTIONS), size)
     center, inverse_scale = units.mean, units.inverse_scale
     if objective.ridge_units is not None:
         center, inverse_scale = np.zeros_like(center), (inverse_scale != 0).astype(float)
+    inverse_scale = inverse_scale / np.sqrt(_relative(ridges, ensemble.n_outputs))[problem.groups[:-1]]
     directions = np.empty((n_learners, rank, size), np.float32)
     variances, rest = np.empty((n_learners, rank)), np.empty(n_learners)
     noise = np.empty(ensemble.n_outputs)
@@ -171,9 +173,17 @@ def find_posterior(
     for output in range(ensemble.n_outputs):
         own = ensemble.outputs == output
         fitted = _Fitted.of(X, rows, output, objective, ensemble[own], units, (center, inverse_scale))
-        found = fitted.spread(2 * ridges[own], rank, n_rows)
+        found = fitted.spread(2 * ridges[own, 0], rank, n_rows)
         directions[own], variances[own], rest[own], noise[output] = found
     return Posterior(directions, variances, rest, noise, center, inverse_scale, units.target_scale)
+
+
+def _relative(ridges: Array, n_outputs: int) -> Array:
+    """Return the last ridges of the groups beside that of the first, (G,): a mean over the outputs."""
+    last = ridges[-n_outputs:]
+    if not (last > 0).all():
+        return np.ones(last.shape[1])
+    return np.exp(np.log(last / last[:, :1]).mean(axis=0))
 
 
 def _in_units_of(rows: SomeRows, units: Units, center: Array, inverse_scale: Array) -> _RidgeRows:

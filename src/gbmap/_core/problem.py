@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
+
+from gbmap._core.inputs import Inputs
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class BoostingProblem:
     solver : Solver
     evidence : EvidenceSettings or None
         What it takes to find the ridge of each learner; None if it is that of the objective.
+    inputs : Inputs or None
+        What the columns of the rows are; None if they are all of one kind.
     """
 
     rows: Rows
@@ -75,6 +81,31 @@ class BoostingProblem:
     objective: Objective
     solver: Solver
     evidence: EvidenceSettings | None = None
+    inputs: Inputs | None = None
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """Which of (w, c) share a ridge, 0 to G - 1, of shape (p + 1,); c is in the first group."""
+        own = np.zeros(self.rows.n_columns, np.intp) if self.inputs is None else self.inputs.groups
+        return np.append(own, 0)
+
+    @property
+    def bend_group(self) -> slice:
+        """The place of the bends among the groups; an empty one if nothing bends."""
+        return slice(1, 2) if self.is_bend.any() else slice(0)
+
+    @cached_property
+    def is_bend(self) -> Array:
+        """Which columns of the rows are bends of others, of shape (p,)."""
+        found = np.zeros(self.rows.n_columns, dtype=bool)
+        if self.inputs is not None:
+            found[: len(self.inputs.low)] = self.inputs.bends
+        return found
+
+    @property
+    def n_groups(self) -> int:
+        """G."""
+        return int(self.groups.max()) + 1
 
     @property
     def may_be_linear(self) -> bool:
@@ -93,6 +124,10 @@ class BoostingProblem:
         evidence = replace(self.evidence, n_rows=min(self.evidence.n_rows, rows.n_rows))
         return replace(self, rows=rows, validation_rows=None, samples=[rows], evidence=evidence)
 
-    def with_ridge(self, ridge: float) -> BoostingProblem:
-        """Return the same problem with another ridge."""
-        return replace(self, objective=replace(self.objective, ridge=ridge))
+    def with_ridge(self, ridges: Array) -> BoostingProblem:
+        """Return the same problem with other ridges of the groups."""
+        return replace(self, objective=replace(self.objective, ridge=self.spread_out(ridges)))
+
+    def spread_out(self, ridges: Array) -> float | Array:
+        """Return the ridges of the groups, (G,), as the objective takes them."""
+        return float(ridges[0]) if len(ridges) == 1 else ridges[self.groups]

@@ -60,9 +60,8 @@ def refine(
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
     is_first_linear = is_linear(thetas[0], problem.objective.activation)
-    objective = replace(
-        problem.objective, ridge=float(ridges[-1]), linear_ridge=float(ridges[0]) if is_first_linear else None
-    )
+    of_linear = problem.spread_out(ridges[0]) if is_first_linear else None
+    objective = replace(problem.objective, ridge=problem.spread_out(ridges[-1]), linear_ridge=of_linear)
     problem = replace(problem, objective=objective)
     start = vector = np.append(thetas[:, 0].sum(), thetas[:, 1:])
     value, loss = partial(_value, problem, output, signs=signs), problem.objective.loss

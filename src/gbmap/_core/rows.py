@@ -11,6 +11,7 @@ import scipy.sparse
 
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.minimise import BlockDiagonal
 from gbmap._core.objective import Objective
@@ -167,16 +168,21 @@ class Rows(ABC):
     def _rows_at(self, chosen: Any) -> Sample:
         """Return some of the rows, as a sample."""
 
-    def mean_absolute_attribution(self, ensemble: Ensemble, mean: Array, n_rows: int) -> Array:
-        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K)."""
+    def mean_absolute_attribution(
+        self, ensemble: Ensemble, mean: Array, n_rows: int, inputs: Inputs
+    ) -> Array:
+        """Return the mean size of what columns add over the mean row, for rows of the sample; (p, K).
+
+        The inputs that these rows have are made of the columns.
+        """
         X, weight = self._rows_to_attribute(n_rows)
         weight = np.ones(X.shape[0]) if weight is None else weight.astype(np.float64)
-        total = np.zeros((self.n_columns, ensemble.n_outputs))
+        total = np.zeros((inputs.n_columns, ensemble.n_outputs))
         chunk = max(1, (1 << 20) // self.n_columns)
         for i in range(0, X.shape[0], chunk):
             rows = X[i : i + chunk]
             rows = np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
-            added = ensemble.integrated_gradient(rows, mean[None])
+            added = inputs.collect(ensemble.integrated_gradient(rows, mean[None]), axis=1)
             total += np.tensordot(weight[i : i + chunk], np.abs(added), 1)
         return total / weight.sum()
 

@@ -70,6 +70,7 @@ def fit_weak_learner(
 def _starts(problem: BoostingProblem, rng: np.random.Generator) -> list[tuple[int, Array]]:
     """Return signs and points to start from: both signs for each of the random directions, or zero."""
     objective, active, starts = problem.objective, problem.rows.units.inverse_scale != 0, []
+    active = active & ~problem.is_bend  # bends come in where they pay
     if problem.solver.n_init == 0:
         return [(1, np.zeros(len(active) + 2))]
     for nth in range(problem.solver.n_init):

@@ -7,27 +7,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.linear_part import is_linear
 from gbmap._core.objective import Objective
 from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows
+from gbmap._fit.columns import moments_of_sample, plan_inputs
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.reading import check_spread
 from gbmap._fit.records import StageRecord
 from gbmap._fit.settings import FitSettings
 from gbmap._fit.sources import Source
 from gbmap._rows.moments import Moments
-from gbmap._rows.standard import in_standard_units
+from gbmap._rows.standard import Table, in_standard_units
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array
 
 # The spread of learners is found on so many rows, or so many a column; of so many numbers in X at most.
 _ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 21
+# Knots, and which categories are frequent, are told by so many rows, and about so many numbers.
+_ROWS_FOR_INPUTS, _NUMBERS_FOR_INPUTS = (500, 10_000), 1 << 21
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,10 @@ class FitProblem:
     ----------
     engine : BoostingProblem
         Its samples, of the rows to fit, follow their scores.
+    column_moments : Moments
+        Of the columns of X; told by a sample if learners make other inputs of them.
     moments : Moments
-        Of the columns of X.
+        Of the inputs.
     target_deviation : array of shape (K,)
         The spread of y - f_0.
     activation : str
@@ -52,6 +59,7 @@ class FitProblem:
     """
 
     engine: BoostingProblem
+    column_moments: Moments
     moments: Moments
     target_deviation: Array
     activation: str
@@ -71,41 +79,46 @@ class FitProblem:
         """Bring rows to standard units, for a fit by these settings."""
         loss, activation = settings.loss, ACTIVATIONS[settings.activation](settings.beta)
         objective, residual = Objective(loss, activation, ridge=0.0), loss.degree > 0
-        sample_rows = source.sample_sizes
+        table = source.table(initial, objective, collapse_below=source.sample_sizes(source.shape[1])[0])
+        sample = _column_sample(table, source.shape[1], settings.seed, team)
+        inputs = settings.inputs or _inputs_of(sample, settings, source.n_effective)
+        ridge = None if settings.standardize else settings.fixed_l2_regularization or 0.0
         found = in_standard_units(
-            source.table(initial, objective, collapse_below=sample_rows[0]),
-            team,
-            standardize=settings.standardize,
-            residual=residual,
-            ridge=None if settings.standardize else settings.fixed_l2_regularization or 0.0,
+            table.with_inputs(inputs), team, standardize=settings.standardize, residual=residual, ridge=ridge
         )
-        rows, units = found.rows, found.rows.units
         check_spread(found.target_deviation, settings.beta)
+        rows, units = found.rows, found.rows.units
         evidence, fixed, n_effective = None, settings.fixed_l2_regularization, source.n_effective
         if fixed is None:
             evidence = EvidenceSettings(n_effective, found.target_deviation / units.target_scale)
         source.release()
-        validation_rows = None
+        unseen = None
         if validation is not None:
-            validation_rows = validation.table(initial, objective).in_units(units, team, residual=residual)
+            others = validation.table(initial, objective).with_inputs(inputs)
+            unseen = others.in_units(units, team, residual=residual)
             validation.release()
         if fixed and not settings.standardize:
             objective = replace(objective, ridge_units=units.of_plain_rows())
         ridge_unit = (loss.ridge_share if settings.standardize else 1.0) / (units.n_active + 1)
         objective = replace(objective, ridge=ridge_unit * (fixed or 0.0))
-        solver = Solver(settings.n_init, settings.max_iter, settings.tol, settings.monotone, sample_rows)
+        solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
         samples = draw_samples(rows, solver, settings.seed)
-        engine = BoostingProblem(rows, validation_rows, samples, objective, solver, evidence)
+        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs)
         first_scores = [samples[0].remember(k) for k in range(rows.n_outputs)]
-        return cls(
-            engine, found.moments, found.target_deviation, settings.activation, ridge_unit, n_effective,
-            first_scores,
-        )  # fmt: skip
+        columns = found.moments if inputs.is_plain else moments_of_sample(sample)
+        moments, spread = (columns, found.moments), found.target_deviation
+        return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first_scores)
 
     @property
     def rows(self) -> Rows:
         """The rows to fit."""
         return self.engine.rows
+
+    @property
+    def inputs(self) -> Inputs:
+        """What learners make of the columns of X."""
+        assert self.engine.inputs is not None
+        return self.engine.inputs
 
     def empty_ensemble(self) -> Ensemble:
         """Return the ensemble without learners."""
@@ -157,15 +170,25 @@ class FitProblem:
             n_iter=max(solution.n_iter for solution in stage.solutions),
             n_evaluations=sum(solution.n_evaluations for solution in stage.solutions),
             converged=all(solution.converged for solution in stage.solutions),
-            l2_regularizations=tuple((stage.ridges / self.ridge_unit).tolist()),
+            **self._told(stage.ridges / self.ridge_unit),
         )
 
+    @staticmethod
+    def _told(ridges: Array) -> dict[str, Any]:
+        """Return what a record tells of ridges, (K, G)."""
+        groups = tuple(map(tuple, ridges.T.tolist()))
+        further = {"group_l2_regularizations": groups} if len(groups) > 1 else {}
+        return {"l2_regularizations": groups[0], **further}
+
     def ridges(self, ensemble: Ensemble, history: list[StageRecord]) -> Array:
-        """Return the ridge of each learner: that of the last one of its output, or of the linear part."""
-        last, first = history[-1].l2_regularizations, history[1].l2_regularizations
-        if not last:  # model files from before they were told have none
-            return np.full(len(ensemble), self.engine.objective.ridge)
-        ridges = self.ridge_unit * np.array(last)[ensemble.outputs]
+        """Return the ridges of each learner, (M, G): of the last one of its output, or of the linear part."""
+        if not history[-1].l2_regularizations:  # model files from before they were told have none
+            return np.full((len(ensemble), 1), self.engine.objective.ridge)
+        last, first = (
+            np.array(record.group_l2_regularizations or (record.l2_regularizations,)).T
+            for record in (history[-1], history[1])
+        )
+        ridges = self.ridge_unit * last[ensemble.outputs]
         for output in range(ensemble.n_outputs):
             theta = ensemble[: ensemble.n_outputs].standard(output, self.rows.units)[0][0]
             if is_linear(theta, self.engine.objective.activation):
@@ -182,9 +205,7 @@ class FitProblem:
         for k, score in enumerate(now):
             sample.restore(k, score)
         ridges = self.ridges(ensemble, history)
-        return find_posterior(
-            rows, self.engine.objective, ensemble, self.rows.units, ridges, self.n_effective
-        )
+        return find_posterior(rows, self.engine, ensemble, ridges, self.n_effective)
 
     def remember(self) -> Any:
         """Return the scores of all rows, for `restore`."""
@@ -206,8 +227,10 @@ class FitProblem:
             losses = self._losses()
             taken = {
                 name: getattr(record, name)
-                for name in ("n_iter", "n_evaluations", "converged", "l2_regularizations")
-            }
+                for name in (
+                    "n_iter", "n_evaluations", "converged", "l2_regularizations", "group_l2_regularizations",
+                )
+            }  # fmt: skip
             replayed.append(replace(losses, **taken))
         return replayed
 
@@ -215,3 +238,22 @@ class FitProblem:
         return (
             [self.rows] if self.engine.validation_rows is None else [self.rows, self.engine.validation_rows]
         )
+
+
+def _solver(settings: FitSettings, inputs: Inputs, sample_rows: tuple[int, ...]) -> Solver:
+    monotone = None if settings.monotone is None else inputs.signs(settings.monotone)
+    return Solver(settings.n_init, settings.max_iter, settings.tol, monotone, sample_rows)
+
+
+def _column_sample(table: Table, n_columns: int, seed: int, team: ThreadTeam) -> ColumnSample:
+    stream = np.random.SeedSequence(seed, spawn_key=(0,))
+    least, most = _ROWS_FOR_INPUTS
+    size = min(max(_NUMBERS_FOR_INPUTS // n_columns, least), most)
+    return table.column_sample(size, np.random.default_rng(stream), team)
+
+
+def _inputs_of(sample: ColumnSample, settings: FitSettings, n_effective: float) -> Inputs:
+    """Return the inputs that rows are to have."""
+    if scipy.sparse.issparse(sample.X):  # whose zeros would not stay zeros
+        return Inputs.plain(sample.X.shape[1])
+    return plan_inputs(sample, n_effective, settings.knots, settings.is_category, settings.monotone)

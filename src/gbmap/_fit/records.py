@@ -29,6 +29,9 @@ class StageRecord(Result):
         f_0.
     l2_regularizations : tuple of float
         The lambda of the learner of each output; empty for f_0.
+    group_l2_regularizations : tuple of tuple of float
+        If inputs come in groups, for each group the lambda of the learner of each output: first that of
+        numbers, which is the one above, then those of their bends and of categories, if there are any.
     """
 
     loss: float
@@ -37,6 +40,7 @@ class StageRecord(Result):
     n_evaluations: int = 0
     converged: bool = True
     l2_regularizations: tuple[float, ...] = ()
+    group_l2_regularizations: tuple[tuple[float, ...], ...] = ()
 
     def _shown(self) -> Shown:
         is_known = not np.isnan(self.validation_loss)

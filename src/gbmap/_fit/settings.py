@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss
 from gbmap._utils.typing import Array
 
@@ -20,6 +21,11 @@ class FitSettings:
         -1, 0 or 1 for each column.
     seed : int
         What all random numbers come from.
+    knots : int or "auto"
+    is_category : array of shape (n_features,)
+        Which columns hold categories.
+    inputs : Inputs or None
+        Those of an earlier fit that goes on.
     """
 
     loss: Loss
@@ -34,6 +40,9 @@ class FitSettings:
     refine: Any
     validation_fraction: float
     seed: int
+    knots: int | str
+    is_category: Array
+    inputs: Inputs | None = None
 
     @property
     def fixed_l2_regularization(self) -> float | None:

@@ -25,8 +25,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from gbmap._core.inputs import Inputs
 from gbmap._utils.scikit_learn import columns_of_parts, n_inputs_of_columns
 from gbmap._utils.typing import Array, IntArray
+
+# What there is one of for each input.
+_OF_INPUTS = ("source", "kind", "slope", "offset", "low", "high", "level")
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,11 @@ class Columns:
         The user's columns.
     source : integer array of shape (q,)
         The column of each of the q inputs.
-    kind : array of shape (q,) of "number", "category" or "missing"
+    kind : array of shape (q,) of "number", "bend", "category" or "missing"
     slope, offset : arrays of shape (q,)
+    low, high : arrays of shape (q,)
+        Where an input begins and ends to move with its column, on the scale of slope * value + offset: it is
+        that clipped to them, less low if that is finite. Often there are no limits.
     level : array of shape (q,)
         The category that an input stands for, "" for other kinds.
     has_rest : boolean array of shape (p,)
@@ -55,6 +62,8 @@ class Columns:
     kind: Array
     slope: Array
     offset: Array
+    low: Array
+    high: Array
     level: Array
     has_rest: Array
 
@@ -68,6 +77,8 @@ class Columns:
             kind=np.full(p, "number", dtype=object),
             slope=np.ones(p),
             offset=np.zeros(p),
+            low=np.full(p, -np.inf),
+            high=np.full(p, np.inf),
             level=np.full(p, "", dtype=object),
             has_rest=np.zeros(p, dtype=bool),
         )
@@ -81,6 +92,11 @@ class Columns:
             and bool((self.kind == "number").all())
             and bool((self.slope == 1).all() and (self.offset == 0).all())
         )
+
+    @property
+    def has_limits(self) -> Array:
+        """Whether each input stands still where its column goes on, of shape (q,)."""
+        return np.isfinite(self.low) | np.isfinite(self.high)
 
     @property
     def is_number(self) -> Array:
@@ -102,7 +118,37 @@ class Columns:
         """Return the columns of some of the inputs."""
         return replace(
             self,
-            **{name: getattr(self, name)[inputs] for name in ("source", "kind", "slope", "offset", "level")},
+            **{name: getattr(self, name)[inputs] for name in _OF_INPUTS},
+        )
+
+    def expanded(self, inputs: Inputs, categories: tuple[Array | None, ...] | None) -> Columns:
+        """Return where what learners make of these inputs comes from, given what codes stand for."""
+        if inputs.is_plain:
+            return self
+        n_numbers, n_missing = len(inputs.number_source), len(inputs.missing_source)
+        found = self.take(inputs.source)
+        bends = np.append(inputs.bends, np.zeros(len(inputs) - n_numbers, dtype=bool))
+        is_mark = np.arange(len(inputs)) >= n_numbers
+        of_category = slice(n_numbers + n_missing, None)
+        kind, level, has_rest = found.kind.copy(), found.level.copy(), self.has_rest.copy()
+        kind[bends], kind[is_mark], kind[of_category] = "bend", "missing", "category"
+        codes = zip(inputs.category_source, inputs.code)
+        level[of_category] = [
+            str(code if categories is None or categories[k] is None else categories[k][int(code)])
+            for k, code in codes
+        ]
+        has_rest[found.source[of_category]] = True
+        low, high = found.low.copy(), found.high.copy()
+        low[:n_numbers], high[:n_numbers] = inputs.low, inputs.high
+        return replace(
+            found,
+            kind=kind,
+            slope=np.where(is_mark, 1.0, found.slope),
+            offset=np.where(is_mark, 0.0, found.offset),
+            low=low,
+            high=high,
+            level=level,
+            has_rest=has_rest,
         )
 
     def rescale(self, factor: Array | float, shift: Array | float) -> Columns:
@@ -137,8 +183,7 @@ def join(parts: list[Columns], whole: Columns) -> Columns:
     """Return the columns of several transformers side by side."""
     if not parts:
         return whole.take(slice(0))
-    fields = ("source", "kind", "slope", "offset", "level")
-    stacked = {name: np.concatenate([getattr(part, name) for part in parts]) for name in fields}
+    stacked = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _OF_INPUTS}
     return replace(whole, **stacked, has_rest=np.logical_or.reduce([part.has_rest for part in parts]))
 
 

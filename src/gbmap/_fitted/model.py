@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._fitted.columns import Columns, trace
 from gbmap._rows.mapping import map_rows
 from gbmap._utils.scikit_learn import BaseSearchCV
@@ -63,13 +64,12 @@ class FittedModel:
         return cls(*gbmap_of(model))
 
     @cached_property
-    def columns(self) -> Columns:
-        """Where the inputs come from; an error if the preprocessing cannot be followed back."""
+    def given(self) -> Columns:
+        """Where what the GBMAP is given comes from; an error if the preprocessing cannot be followed back."""
         first = self.first_step
         columns = Columns.plain(_names(self.model if first is None else first))
-        if self.preprocessing is None:
-            return columns
-        columns = trace(self.preprocessing, columns)
+        if self.preprocessing is not None:
+            columns = trace(self.preprocessing, columns)
         if len(columns.source) != self.model.n_features_in_:
             raise ValueError(
                 f"only {len(columns.source)} of the preprocessing's {self.model.n_features_in_} outputs "
@@ -77,6 +77,26 @@ class FittedModel:
                 "pipeline[:-1].transform(X) as X."
             )
         return columns
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Where the inputs come from; an error if the preprocessing cannot be followed back."""
+        return self.given.expanded(self.inputs, self.predictor.fitted_inputs.categories)
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the learners make of the columns that the GBMAP is given."""
+        return self.predictor.fitted_inputs.inputs
+
+    @property
+    def input_mean(self) -> Array:
+        """The mean of each input in training, of shape (q,)."""
+        return self.predictor.fitted_inputs.mean
+
+    @property
+    def input_scale(self) -> Array:
+        """The standard deviation of each input in training, of shape (q,)."""
+        return self.predictor.fitted_inputs.scale
 
     @property
     def ensemble(self) -> Ensemble:
@@ -103,8 +123,14 @@ class FittedModel:
         """The names of the GBMAP's inputs, of shape (q,)."""
         names = self.columns.names[self.columns.source]
         levels = [
-            f"{name}={level}" if kind == "category" else f"{name} missing" if kind == "missing" else name
-            for name, kind, level in zip(names, self.columns.kind, self.columns.level)
+            f"{name}={level}"
+            if kind == "category"
+            else f"{name} missing"
+            if kind == "missing"
+            else f"{name} from {low:g} on"
+            if kind == "bend"
+            else name
+            for name, kind, level, low in zip(names, self.columns.kind, self.columns.level, self.columns.low)
         ]
         return np.array(levels, dtype=object)
 
@@ -121,15 +147,15 @@ class FittedModel:
     @property
     def column_mean(self) -> Array:
         """The mean of each numeric column in training, in the user's units; zero for others; (p,)."""
-        return self.columns.numbers(self.model.mean_[None])[0] * self.columns.is_number
+        return self.given.numbers(self.model.mean_[None])[0] * self.columns.is_number
 
     @property
     def column_scale(self) -> Array:
         """The standard deviation of each numeric column in training; one for others; (p,)."""
         scale = np.ones(len(self.feature_names))
-        for k in np.flatnonzero((self.columns.kind == "number") & (self.columns.slope != 0)):
-            scale[self.columns.source[k]] = self.model.scale_[k] / abs(self.columns.slope[k])
-        return scale
+        for k in np.flatnonzero((self.given.kind == "number") & (self.given.slope != 0)):
+            scale[self.given.source[k]] = self.model.scale_[k] / abs(self.given.slope[k])
+        return np.where(self.columns.is_number, scale, 1.0)
 
     def feature_index(self, feature: Any, argument: str = "feature") -> int:
         """Return the position of a column given by name or position."""
@@ -160,8 +186,21 @@ class FittedModel:
         )
 
     def read(self, X: Any) -> Any:
-        """Return rows of the user's as inputs of the GBMAP: validated, of shape (n, q), dense or CSR."""
+        """Return rows of the user's as inputs of the learners: validated, of shape (n, q), dense or CSR."""
+        return self.inputs.of(self.read_given(X))
+
+    def read_given(self, X: Any) -> Any:
+        """Return rows of the user's as the GBMAP is given them: validated, categories as codes."""
         return self.predictor.read(self._preprocessed(X))
+
+    def numbers(self, given: Any) -> Array:
+        """Return what the GBMAP is given as values of the user's columns, (n, p): filled in, scaling undone.
+
+        A category counts as one, a column without inputs as zero.
+        """
+        values = self.given.numbers(self.inputs.filled(dense(given)))
+        values[:, self.columns.is_used & ~self.columns.is_number] = 1.0
+        return values
 
     def full_score(self, X: Any) -> Array:
         """Return f = f_0 + h of the user's rows, of shape (n, K)."""
@@ -191,8 +230,10 @@ class FittedModel:
         columns = self.columns
         if columns.is_plain:
             return columns.slope
-        others = np.where(columns.is_number[columns.source], 0.0, inputs - self.model.mean_)
-        return np.where(columns.kind == "number", columns.slope, others)
+        others = np.where(columns.is_number[columns.source], 0.0, inputs - self.input_mean)
+        is_inside = ~columns.has_limits | ((inputs > 0) & (inputs < columns.high - columns.low))
+        is_number = np.isin(columns.kind, ("number", "bend"))
+        return np.where(is_number, columns.slope * is_inside, others)
 
     def map(self, function: Callable[[Array], Array], inputs: Any, n_columns: int) -> Array:
         """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows."""

@@ -74,7 +74,7 @@ class HalfSpace:
             for others that go with it. Without rows columns count as independent.
         n_terms : int, default=3
         """
-        ensemble, mean, scale = fitted.ensemble, fitted.model.mean_, fitted.model.scale_
+        ensemble, mean, scale = fitted.ensemble, fitted.input_mean, fitted.input_scale
         weights = ensemble.weights[learner]
         at_mean = ensemble.offsets[learner] + weights @ mean
         rows = np.empty((0, len(weights))) if rows is None else rows
@@ -119,7 +119,7 @@ def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
     """Return some of the inputs, drawn at random but the same each time, in standard units."""
     n, q = inputs.shape
     chosen = sample_rows(n, max(1, _SAMPLE_NUMBERS // q), 0)
-    return (dense(inputs[chosen]) - fitted.model.mean_) / fitted.model.scale_
+    return (dense(inputs[chosen]) - fitted.input_mean) / fitted.input_scale
 
 
 def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[IntArray, Array]:

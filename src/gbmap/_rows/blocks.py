@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from gbmap._core.inputs import Inputs
 from gbmap._core.units import Units
 from gbmap._rows.moments import (
     Moments,
@@ -29,6 +30,10 @@ _BLOCK_BYTES = 1 << 22
 _BLOCK_ROWS = (256, 1 << 15)
 # Large data comes in a multiple of four blocks, which two or four threads share evenly.
 _BLOCKS_MULTIPLE = 4
+# What is made of a block's columns is made of so many bytes at a time.
+_PIECE_BYTES = 1 << 20
+# If that is no more than this of all rows, as the largest sample may have, it is made once.
+_KEPT_BYTES = 1 << 26
 
 
 class Blocks:
@@ -78,16 +83,36 @@ def _block_rows(n_rows: int, n_columns: int, row_bytes: float) -> int:
 
 
 class DenseBlocks(Blocks):
-    """Blocks of a C-ordered array or memory map."""
+    """Blocks of a C-ordered array or memory map, or of inputs that are made of its columns as they are read.
 
-    def __init__(self, X: Array, block_rows: int | None = None):
+    The layout is that of the array. Where more is made of its columns, blocks are visited by pieces.
+    """
+
+    _kept: Array | None = None
+
+    def __init__(self, X: Array, block_rows: int | None = None, inputs: Inputs | None = None):
         n_rows, n_columns = X.shape
-        super().__init__(n_rows, n_columns, X.dtype, block_rows or layout_of(n_rows, n_columns, X.dtype))
-        self.X = X
+        self.X, self.inputs = X, Inputs.plain(n_columns) if inputs is None else inputs
+        block_rows = block_rows or layout_of(n_rows, n_columns, X.dtype)
+        super().__init__(n_rows, len(self.inputs), X.dtype, block_rows)
+        self.piece_rows = block_rows
+        if not self.inputs.is_plain:
+            row_bytes = len(self.inputs) * X.itemsize
+            self.piece_rows = min(block_rows, max(_PIECE_BYTES // row_bytes, _BLOCK_ROWS[0]))
+            if n_rows * row_bytes <= _KEPT_BYTES:
+                self._kept = np.ascontiguousarray(self.inputs.of(X))
 
     def get(self, i: int, j: int) -> Array:
         """Return rows i to j."""
-        return self.X[i:j]
+        if self.inputs.is_plain:
+            return self.X[i:j]
+        made: Array = self.inputs.of(self.X[i:j]) if self._kept is None else self._kept[i:j]
+        return made
+
+    def rows_at(self, indices: IntArray) -> Array:
+        """Return some rows, copied."""
+        rows = self.X[indices]
+        return rows if self.inputs.is_plain else np.ascontiguousarray(self.inputs.of(rows))
 
     @staticmethod
     def project(x: Array, v: Array, out: Array) -> None:
@@ -105,7 +130,7 @@ class DenseBlocks(Blocks):
 
     def sample(self, indices: IntArray, units: Units) -> tuple[DenseBlocks, Units]:
         """Return some rows, copied, in standard units, and the units that they have then."""
-        return self.standardised(self.X[indices], units)
+        return self.standardised(self.rows_at(indices), units)
 
     @staticmethod
     def standardised(X: Array, units: Units) -> tuple[DenseBlocks, Units]:
@@ -123,12 +148,13 @@ class DenseBlocks(Blocks):
         runs in X's type; a column whose squares leave its range is looked at again in float64.
         """
         kept = range(self.n_rows) if weight is None else np.flatnonzero(weight)
-        reference = reference_point(self.X[kept[reference_positions(len(kept))]])
+        reference = reference_point(self.rows_at(np.asarray(kept[reference_positions(len(kept))])))
         sums = self.shifted_sums(reference, weight, team)
 
         def of_column(k: int) -> tuple[float, float]:
+            column = self.inputs.of_column(self.X[:, self.inputs.source[k]], k)
             return column_moments(
-                lambda function, *args: self.each(function, self.X[:, k], weight, *args), weight_sum
+                lambda function, *args: self.each(function, column, weight, *args), weight_sum
             )
 
         weight_sum = self.weight_sum(weight)
@@ -139,23 +165,41 @@ class DenseBlocks(Blocks):
         parts = np.empty((self.n_blocks, 2, self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
-            buffer = np.empty((self.block_rows, self.n_columns), self.dtype)
-            ones = np.ones(self.block_rows, self.dtype)
+            buffer = np.empty((self.piece_rows, self.n_columns), self.dtype)
+            ones = np.ones(self.piece_rows, self.dtype)
             for block in blocks:
-                i, j = self.bounds(block)
-                w, d = ones[: j - i] if weight is None else weight[i:j], buffer[: j - i]
-                np.subtract(self.X[i:j], reference, out=d)
-                parts[block, 0] = np.dot(w, d)
-                d *= d
-                parts[block, 1] = np.dot(w, d)
+                parts[block] = 0.0
+                for i, j in self.pieces(block, self.piece_rows):
+                    w, d = ones[: j - i] if weight is None else weight[i:j], buffer[: j - i]
+                    np.subtract(self.get(i, j), reference, out=d)
+                    parts[block, 0] += np.dot(w, d)
+                    d *= d
+                    parts[block, 1] += np.dot(w, d)
 
         with np.errstate(all="ignore"):  # a column that overflows here is looked at again
             team.run(work, self.n_blocks)
         return parts
 
+    def has_missing(self, team: ThreadTeam) -> Array:
+        """Return which columns of the array have NaN somewhere, (p,)."""
+        sums = np.empty((self.n_blocks, self.X.shape[1]))
+
+        def work(blocks: Iterator[int]) -> None:
+            ones = np.ones(self.block_rows, self.dtype)
+            for block in blocks:
+                i, j = self.bounds(block)
+                sums[block] = np.dot(ones[: j - i], self.X[i:j])
+
+        with np.errstate(all="ignore"):
+            team.run(work, self.n_blocks)
+        found: Array = np.logical_not(np.isfinite(sums).all(axis=0))
+        for k in np.flatnonzero(found):  # numbers may add up to infinity, or have it among them
+            found[k] = np.isnan(self.X[:, k]).any()
+        return found
+
 
 class SparseBlocks(Blocks):
-    """Blocks of a CSR matrix, as views made once; nothing is ever densified."""
+    """Blocks of a CSR matrix, as views made once; nothing is ever densified, and nothing bends."""
 
     is_dense = False
 
@@ -172,9 +216,22 @@ class SparseBlocks(Blocks):
         parts = (self.X.data[start:stop], self.X.indices[start:stop], pointers)
         return scipy.sparse.csr_array(parts, shape=(j - i, self.n_columns), copy=False)
 
+    @property
+    def piece_rows(self) -> int:
+        """The rows that are visited at a time."""
+        return self.block_rows
+
     def get(self, i: int, j: int) -> Any:
         """Return rows i to j."""
         return self._views[i // self.block_rows]
+
+    def rows_at(self, indices: IntArray) -> Any:
+        """Return some rows, copied."""
+        return self.X[indices]
+
+    def has_missing(self, team: ThreadTeam) -> Array:
+        """Return that no column has missing values, which sparse rows are refused for."""
+        return np.zeros(self.n_columns, dtype=bool)
 
     @staticmethod
     def project(x: Any, v: Array, out: Array) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gbmap._core.arrays import asarray_like, library_of, namespace, product, to_numpy, wide
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import BlockDiagonal
 from gbmap._core.objective import Objective
@@ -71,12 +72,24 @@ class DeviceRows(Sample):
     units : Units
     team : ThreadTeam
         For samples in memory.
+    inputs : Inputs or None
+        What the columns are made of; None if they are those of X.
     """
 
-    def __init__(self, X: Any, y: list[Any], F: list[Any], weight: Any, units: Units, team: ThreadTeam):
+    def __init__(
+        self,
+        X: Any,
+        y: list[Any],
+        F: list[Any],
+        weight: Any,
+        units: Units,
+        team: ThreadTeam,
+        inputs: Inputs | None = None,
+    ):
         super().__init__(y, F, weight, units)
         self.X, self.team, self._library, self._xp = X, team, library_of(X), namespace(X)
-        (self.n_rows, self.n_columns), self.n_outputs = map(int, X.shape), len(F)
+        self._inputs = inputs or Inputs.plain(int(X.shape[1]))
+        self.n_rows, self.n_columns, self.n_outputs = int(X.shape[0]), len(self._inputs), len(F)
         self.eps = float(self._xp.finfo(X.dtype).eps)
         self._passes: dict[tuple[int, int], Any] = {}  # by output and number of candidates
         self._program_of: tuple[Objective, Any] | None = None
@@ -92,7 +105,8 @@ class DeviceRows(Sample):
         return self._fused_for(objective) is not None and self.n_rows * self.n_columns >= _MANY_NUMBERS
 
     def _fused_for(self, objective: Objective) -> Any:
-        return _fused_pass(objective, self.X) if self._center is None else None
+        is_plain = self._center is None and self._inputs.is_plain
+        return _fused_pass(objective, self.X) if is_plain else None
 
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
         v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
@@ -125,9 +139,11 @@ class DeviceRows(Sample):
 
     def _chunks(self, output: int, n_beside: int = _VECTORS) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield parts of X, centred if need be, y, F and the weights; so many columns fit beside them."""
-        for rows in _chunks(self.X, n_beside if self._center is None else max(n_beside, self.n_columns)):
+        is_plain = self._center is None and self._inputs.is_plain
+        for rows in _chunks(self.X, n_beside if is_plain else max(n_beside, self.n_columns)):
             x, y, F = (_some(each, rows) for each in (self.X, self.y[output], self.F[output]))
             weight = None if self.weight is None else _some(self.weight, rows)
+            x = self._inputs.of(x)
             yield x if self._center is None else x - self._center, y, F, weight
 
     @cached_property
@@ -142,7 +158,8 @@ class DeviceRows(Sample):
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
         """Add a learner to the score of its output; the array that was the score stays as it is."""
         output = int(learner.outputs[0])
-        step = self._standard(map_device(learner.embed, self.X)[:, 0], output, is_first)
+        phi = map_device(lambda X: learner.embed(self._inputs.of(X)), self.X, self.n_columns)
+        step = self._standard(phi[:, 0], output, is_first)
         self.F[output] = self.F[output] + self._xp.astype(step, self.X.dtype)
 
     def _scores_at(self, chosen: list[Any], output: int) -> list[Any]:
@@ -174,14 +191,15 @@ class DeviceRows(Sample):
     def _rows_at(self, chosen: Any) -> MemoryRows | DeviceRows:
         X, weight = self._take(self.X, chosen), self._take(self.weight, chosen)
         y, F = ([self._take(part, chosen) for part in each] for each in (self.y, self.F))
-        some = DeviceRows(X, y, F, weight, self.units, self.team)
+        some = DeviceRows(self._inputs.of(X), y, F, weight, self.units, self.team)
         slow_to_call = self._library.fused_pass(X) is None and some.n_rows * self.n_columns <= _FEW_NUMBERS
         return some.in_memory() if slow_to_call else some
 
     def in_memory(self) -> MemoryRows:
         y, F = (np.stack([to_numpy(part) for part in each]) for each in (self.y, self.F))
         weight = None if self.weight is None else to_numpy(self.weight)
-        blocks, units = DenseBlocks.standardised(np.array(to_numpy(self.X)), self.units)
+        X = self._inputs.of(np.array(to_numpy(self.X)))
+        blocks, units = DenseBlocks.standardised(X, self.units)
         return MemoryRows(blocks, y, F, weight, units, self.team)
 
     def _take(self, array: Any, indices: Any) -> Any:
@@ -206,7 +224,8 @@ class DeviceRows(Sample):
         """Return the rows (x, 1) in standard units; those of a sample are kept, since it is asked again."""
         if self._standard_X is not None:
             return self._standard_X
-        X = (self.X - asarray_like(self.units.mean, self.X)) * asarray_like(self.units.inverse_scale, self.X)
+        X = self._inputs.of(self.X)
+        X = (X - asarray_like(self.units.mean, X)) * asarray_like(self.units.inverse_scale, X)
         A = self._xp.concat([X, self._xp.ones_like(X[:, :1])], axis=1)
         if not self.complete:
             self._standard_X = A
@@ -258,12 +277,12 @@ class DeviceRows(Sample):
         if chosen is not None:
             X, weight = (self._take(each, chosen) for each in (X, weight))
         some = every(X.shape[0], min(n_rows, max(100, _FEW_NUMBERS // self.n_columns)))
-        return to_numpy(X[some, :]), None if weight is None else to_numpy(weight[some])
+        return to_numpy(self._inputs.of(X[some, :])), None if weight is None else to_numpy(weight[some])
 
 
-def map_device(function: Any, X: Any) -> Any:
+def map_device(function: Any, X: Any, n_beside: int | None = None) -> Any:
     """Return ``function(X)``, computed on chunks of rows where X is."""
-    parts = [function(_some(X, rows)) for rows in _chunks(X)]
+    parts = [function(_some(X, rows)) for rows in _chunks(X, n_beside)]
     return parts[0] if len(parts) == 1 else namespace(X).concat(parts)
 
 
@@ -297,24 +316,26 @@ def _weighted_rows(weight: Any) -> Any:
     return None if numbers.shape[0] == weight.shape[0] else numbers
 
 
-def device_moments(X: Any, weight: Any) -> Moments:
+def device_moments(X: Any, weight: Any, inputs: Inputs | None = None) -> Moments:
     """Return mean and deviation of each column, from sums of differences to a point amid the data."""
+    inputs = inputs or Inputs.plain(int(X.shape[1]))
     kept = _weighted_rows(weight)
     if kept is None:
         some = X[reference_positions(X.shape[0]), :]
     else:
         some = namespace(X).take(X, kept[reference_positions(kept.shape[0])], axis=0)
-    reference = reference_point(to_numpy(some))
-    origin, sums = asarray_like(reference, X), np.zeros((2, X.shape[1]))
+    reference = reference_point(to_numpy(inputs.of(some)))
+    origin, sums = asarray_like(reference, X), np.zeros((2, len(inputs)))
     with np.errstate(all="ignore"):  # a column that overflows here is looked at again
-        for rows in _chunks(X):
-            d = _some(X, rows) - origin
+        for rows in _chunks(X, len(inputs)):
+            d = inputs.of(_some(X, rows)) - origin
             w = None if weight is None else _some(weight, rows)[:, None]
             for part, each in enumerate((d, d * d)):
                 sums[part] += to_numpy(_column_sums(each if w is None else each * w))
 
     def of_column(k: int) -> tuple[float, float]:
-        return careful_moments(to_numpy(X[:, k]), None if weight is None else to_numpy(weight))
+        column = inputs.of_column(to_numpy(X[:, int(inputs.source[k])]), k)
+        return careful_moments(column, None if weight is None else to_numpy(weight))
 
     return moments_of_columns(sums[None], total_weight(X, weight), reference, of_column)
 

@@ -22,14 +22,16 @@ def map_rows(
     n_jobs: int | None,
     *,
     densifies: bool = False,
+    width: int = 1,
 ) -> Array:
     """Return ``function(X)`` of shape (n, n_columns).
 
-    `densifies` tells that the function makes sparse rows dense, which then have to be few.
+    `densifies` tells that the function makes sparse rows dense, which then have to be few; `width`, that it
+    makes so many numbers of each row.
     """
     n, p = X.shape
     stays_sparse = scipy.sparse.issparse(X) and not densifies
-    width = max(X.nnz // max(n, 1) if stays_sparse else p, n_columns, 1)
+    width = max(X.nnz // max(n, 1) if stays_sparse else max(p, width), n_columns, 1)
     chunk = max(1, _CHUNK_NUMBERS // width)
     out = np.empty((n, n_columns), dtype)
 

@@ -95,10 +95,13 @@ class MemoryRows(Sample):
             except IndexError:
                 workspace = _Workspace(self)
             for block in blocks:
-                i, j = self.blocks.bounds(block)
-                x, columns = workspace.load(i, j), self._columns(output, i, j)
-                for c, learner in enumerate(zip(a, v, d, factors)):
-                    self._sum_block(sums[block, c], objective, learner, x, columns, workspace.vectors(j - i))
+                for nth, (i, j) in enumerate(self.blocks.pieces(block, self.blocks.piece_rows)):
+                    x, columns = workspace.load(i, j), self._columns(output, i, j)
+                    out = sums[block] if nth == 0 else workspace.sums(len(thetas))
+                    for c, learner in enumerate(zip(a, v, d, factors)):
+                        self._sum_block(out[c], objective, learner, x, columns, workspace.vectors(j - i))
+                    if nth:
+                        sums[block] += out
             self._workspaces.append(workspace)
 
         self.team.run(work, self.blocks.n_blocks)
@@ -333,7 +336,7 @@ class MemoryRows(Sample):
     def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:
         indices = self.samples[0].chosen if self.samples else np.arange(self.n_rows)
         indices = indices[every(len(indices), n_rows)]
-        return self.blocks.X[indices], None if self.weight is None else self.weight[indices]
+        return self.blocks.rows_at(indices), None if self.weight is None else self.weight[indices]
 
 
 def add_blocks(sums: Array, signs: Array) -> Array:
@@ -380,10 +383,14 @@ class _Workspace:
 
     def __init__(self, rows: MemoryRows):
         blocks = rows.blocks
-        length = blocks.block_rows
+        length = blocks.piece_rows
         self._vectors = np.ones((4, length), blocks.dtype)
         self._blocks, self._center = blocks, rows.center
         self._x = None if self._center is None else np.empty((length, blocks.n_columns), blocks.dtype)
+
+    def sums(self, n_candidates: int) -> Array:
+        """Return a place for what a piece adds to its block."""
+        return np.empty((n_candidates, self._blocks.n_columns + 3))
 
     def vectors(self, length: int) -> Array:
         """Return three buffers, and ones."""

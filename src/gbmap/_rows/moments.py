@@ -45,6 +45,11 @@ class Moments:
         return np.where(risky & (self.deviation > 0), self.mean, 0.0).astype(dtype).astype(np.float64)
 
     @property
+    def scale(self) -> Array:
+        """The deviations, one of constant columns."""
+        return np.where(self.deviation > 0, self.deviation, 1.0)
+
+    @property
     def fit_float32(self) -> bool:
         """Whether products with all columns stay in the range of float32."""
         size = np.maximum(self.deviation, np.abs(self.mean))

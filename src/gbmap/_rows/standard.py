@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.arrays import asarray_like, in_wide, namespace, to_numpy
+from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.rows import Rows
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
@@ -27,8 +28,14 @@ class Table(Protocol):
     def n_outputs(self) -> int:
         """K."""
 
+    def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
+        """Return what random rows tell of X, or all if there are no more."""
+
+    def with_inputs(self, inputs: Inputs) -> Self:
+        """Return the same with columns that are made of those of X."""
+
     def moments(self, team: ThreadTeam) -> Moments:
-        """Return mean and deviation of X's columns, and refuse what is not finite."""
+        """Return mean and deviation of the columns, and refuse what is not finite."""
 
     def target_moments(self) -> tuple[Array, Array]:
         """Return mean and deviation of the targets less f_0."""
@@ -108,6 +115,7 @@ class MemoryTable:
     targets: Array
     score: Array | float = 0.0
     weight: Array | None = None
+    inputs: Inputs | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -116,7 +124,19 @@ class MemoryTable:
     @cached_property
     def blocks(self) -> DenseBlocks | SparseBlocks:
         """X in blocks."""
-        return SparseBlocks(self.X) if scipy.sparse.issparse(self.X) else DenseBlocks(self.X)
+        if scipy.sparse.issparse(self.X):
+            return SparseBlocks(self.X)
+        return DenseBlocks(self.X, inputs=self.inputs)
+
+    def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
+        kept = np.arange(len(self.targets)) if self.weight is None else np.flatnonzero(self.weight)
+        if len(kept) > size:
+            kept = kept[np.sort(rng.choice(len(kept), size, replace=False, shuffle=False))]
+        weight = np.ones(len(kept)) if self.weight is None else self.weight[kept]
+        return ColumnSample(self.X[kept], weight, self.blocks.has_missing(team))
+
+    def with_inputs(self, inputs: Inputs) -> MemoryTable:
+        return replace(self, inputs=inputs)
 
     def moments(self, team: ThreadTeam) -> Moments:
         return self.blocks.moments(self.weight, team)
@@ -161,13 +181,26 @@ class DeviceTable:
     targets: Any
     score: Array | float = 0.0
     weight: Any = None
+    inputs: Inputs | None = None
 
     @property
     def n_outputs(self) -> int:
         return int(self.targets.shape[1])
 
+    def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
+        xp, n = namespace(self.X), int(self.X.shape[0])
+        positions = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False, shuffle=False))
+        chosen = xp.asarray(positions, device=self.X.device)
+        X = to_numpy(xp.take(self.X, chosen, axis=0))
+        weight = np.ones(len(X)) if self.weight is None else to_numpy(xp.take(self.weight, chosen, axis=0))
+        missing = to_numpy(xp.any(xp.isnan(self.X), axis=0))
+        return ColumnSample(X[weight > 0], weight[weight > 0].astype(np.float64), missing)
+
+    def with_inputs(self, inputs: Inputs) -> DeviceTable:
+        return replace(self, inputs=inputs)
+
     def moments(self, team: ThreadTeam) -> Moments:
-        return device_moments(self.X, self.weight)
+        return device_moments(self.X, self.weight, self.inputs)
 
     def target_moments(self) -> tuple[Array, Array]:
         y = self._residual
@@ -204,4 +237,4 @@ class DeviceTable:
                     "float32; rescale them, or switch on its 64-bit mode."
                 )
         y, F = ([xp.astype(each[:, k], X.dtype) for k in range(self.n_outputs)] for each in (y, F))
-        return DeviceRows(X, y, F, self.weight, units, team)
+        return DeviceRows(X, y, F, self.weight, units, team, self.inputs)

@@ -94,9 +94,9 @@ def _days(schema: Any) -> set[str]:
 
 def _words(fitted: FittedModel, features: Any, days: set[str]) -> list[str]:
     """Return for each column what has changed most between the training rows and these."""
-    columns, before = fitted.columns, fitted.model.mean_
+    columns, before = fitted.columns, fitted.input_mean
     after = np.asarray(fitted.read(features).mean(axis=0)).reshape(-1)
-    size = np.abs(after - before) / fitted.model.scale_
+    size = np.abs(after - before) / fitted.input_scale
     words = []
     for column in range(len(fitted.feature_names)):
         inputs = columns.inputs_of(column)

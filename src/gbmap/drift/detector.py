@@ -524,7 +524,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
 

@@ -21,6 +21,8 @@ from gbmap._core.activation import ACTIVATIONS
 from gbmap._core.arrays import in_memory
 from gbmap._core.boosting import Stage
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
+from gbmap._fit.columns import named_columns
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.log import log_stage, visible_log
 from gbmap._fit.problem import FitProblem
@@ -45,12 +47,16 @@ from gbmap._utils.scikit_learn import (
 from gbmap._utils.typing import Array
 from gbmap.estimators.checkpoint import Checkpoint, identity_of
 from gbmap.estimators.lazy import lazy_for_dask
-from gbmap.estimators.predictor import Predictor
+from gbmap.estimators.predictor import FittedInputs, Predictor
 
 Learned = tuple[Ensemble, list[StageRecord]]
 
 # Parameters that a fit takes as they are.
-_PASSED_ON = [each.name for each in fields(FitSettings) if each.name not in ("loss", "monotone", "seed")]
+_PASSED_ON = [
+    each.name
+    for each in fields(FitSettings)
+    if each.name not in ("loss", "monotone", "seed", "is_category", "inputs")
+]
 # By "auto" there are at least and at most so many components, and a fit ends after so many in a row that are
 # noise. Two make a map, and a linear function.
 _LEAST_COMPONENTS, _MOST_COMPONENTS, _FUTILE_STAGES = 2, 100, 3
@@ -63,6 +69,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "beta": [Interval(Real, 0, None, closed="neither")],
     "l2_regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "activation": [StrOptions(set(ACTIVATIONS))],
+    "knots": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     "init": [None, HasMethods(["fit"]), callable],
     "standardize": ["boolean"],
     "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -111,6 +119,9 @@ class BaseGBMAP(
 
     ensemble_: Ensemble
     history_: list[StageRecord]
+    _inputs: Inputs | None
+    _input_mean: Any
+    _input_scale: Any
 
     def _make_loss(self) -> losses.Loss:
         """Return the loss that the parameters name."""
@@ -204,7 +215,7 @@ class BaseGBMAP(
         file = self._open_checkpoint(checkpoint, source, validation)
         if file.progress is not None:
             progress = file.progress.ensemble, file.progress.history
-        settings = self._settings()
+        settings = self._settings(resumes=resumes)
         if validation is None and self.early_stopping:
             source, validation = set_aside(source, settings)
         if not resumes:
@@ -264,7 +275,7 @@ class BaseGBMAP(
     def _initial(self, model: Any, n_outputs: int) -> InitialModel:
         return InitialModel(model, n_outputs, getattr(self, "classes_", None))
 
-    def _settings(self) -> FitSettings:
+    def _settings(self, *, resumes: bool = False) -> FitSettings:
         """Return the parameters as a fit takes them, once the columns are known."""
         monotone = self.monotonic_cst
         if self._finds_components and not isinstance(self.l2_regularization, str):
@@ -273,11 +284,21 @@ class BaseGBMAP(
                 f"l2_regularization={self.l2_regularization}; set it so, or a number of components."
             )
         return FitSettings(
+            is_category=self._is_category(),
+            inputs=self._fitted_inputs.inputs if resumes else None,
             loss=self._make_loss(),
             monotone=None if monotone is None else check_monotonic_cst(self, monotone),
             seed=self._seed,
             **{name: getattr(self, name) for name in _PASSED_ON},
         )
+
+    def _is_category(self) -> Array:
+        """Return which columns of X hold categories, once they are known."""
+        coding = getattr(self, "_coding", None)
+        if coding is not None:
+            return coding.is_category
+        named = named_columns(self.categorical_features, self.n_features_in_, None)
+        return np.zeros(self.n_features_in_, dtype=bool) if named is None else named
 
     def _open_checkpoint(self, path: Any, source: Source, validation: Source | None) -> Checkpoint:
         """Return the checkpoint of this fit, and take over its seed; without a path it keeps nothing."""
@@ -292,8 +313,7 @@ class BaseGBMAP(
     def _boost(self, start: Boosted, progress: Learned | None, file: Checkpoint) -> None:
         """Run the boosting loop, store what it yields, and refine it if asked to."""
         problem = start.problem
-        deviation = problem.moments.deviation
-        self.mean_, self.scale_ = problem.moments.mean, np.where(deviation > 0, deviation, 1.0)
+        self._keep_inputs(problem)
         self._target_deviation = problem.target_deviation
         self.n_refinements_ = np.zeros(problem.rows.n_outputs, dtype=int)
         ensemble, history = progress or (start.ensemble, [problem.first_record()])
@@ -319,6 +339,13 @@ class BaseGBMAP(
         finally:
             if hasattr(self, "ensemble_"):
                 self._summarise_in_spite_of_interrupts(problem)
+
+    def _keep_inputs(self, problem: FitProblem) -> None:
+        """Store what learners make of the columns of X."""
+        self.mean_, self.scale_ = problem.column_moments.mean, problem.column_moments.scale
+        self._inputs, self._input_mean, self._input_scale = problem.inputs, None, None
+        if not problem.inputs.is_plain:
+            self._input_mean, self._input_scale = problem.moments.mean, problem.moments.scale
 
     def _store(self, ensemble: Ensemble, history: list[StageRecord]) -> None:
         """Set both at once: an interrupt between the two would leave what no fit gives."""
@@ -360,7 +387,10 @@ class BaseGBMAP(
         """Return what a copy needs to predict as if the fit had stopped here."""
         self._summarise(problem)
         return {
-            name: value for name, value in vars(self).items() if name.endswith("_") or name == "_posterior"
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_")
+            or name in ("_posterior", "_inputs", "_input_mean", "_input_scale", "_coding")
         }
 
     @property
@@ -408,7 +438,7 @@ class BaseGBMAP(
         rows = problem.rows
         unseen = np.array([record.validation_loss for record in self.history_])
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
-        added = rows.mean_absolute_attribution(self.ensemble_, self.mean_, n_rows)
+        added = rows.mean_absolute_attribution(self.ensemble_, problem.moments.mean, n_rows, problem.inputs)
         self.__dict__.update(
             n_components_=self.ensemble_.n_stages,
             n_iter_=max(record.n_iter for record in self.history_),
@@ -468,15 +498,32 @@ class BaseGBMAP(
         targets = self._target_reader(fitted=True)
         posterior = getattr(self, "_posterior", None)
         return Predictor(
-            self, self.ensemble_, initial, targets, self._make_loss(), self._target_deviation, posterior
-        )
+            self, self.ensemble_, self._fitted_inputs, initial, targets, self._make_loss(),
+            self._target_deviation, posterior,
+        )  # fmt: skip
+
+    @property
+    def _fitted_inputs(self) -> FittedInputs:
+        """What learners make of the columns of X."""
+        coding, inputs = getattr(self, "_coding", None), self._inputs
+        categories = None if coding is None else coding.categories
+        if inputs is None:  # of a file from before there were any
+            inputs = replace(Inputs.plain(self.n_features_in_), fill=self.mean_)
+        if inputs.is_plain:
+            return FittedInputs(inputs, self.mean_, self.scale_, categories)
+        return FittedInputs(inputs, self._input_mean, self._input_scale, categories)
+
+    @property
+    def knots_(self) -> list[Array]:
+        """The knots of each column, where its effect on a learner may bend."""
+        return self._fitted_inputs.inputs.knots()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

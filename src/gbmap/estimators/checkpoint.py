@@ -115,9 +115,11 @@ def check_record(record: StageRecord) -> None:
     for value in (record.n_iter, record.n_evaluations):
         need_kind(value, Integral, "number of iterations")
     need_kind(record.converged, bool | np.bool_, "end of a stage")
-    need_kind(record.l2_regularizations, tuple, "ridge")
-    for value in record.l2_regularizations:
-        need_kind(value, Real, "ridge")
+    need_kind(record.group_l2_regularizations, tuple, "ridge")
+    for group in (record.l2_regularizations, *record.group_l2_regularizations):
+        need_kind(group, tuple, "ridge")
+        for value in group:
+            need_kind(value, Real, "ridge")
 
 
 def _check(instance: Any) -> None:

@@ -42,6 +42,16 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
     activation : {"softplus", "identity"}, default="softplus"
         With "identity" the first learner is logistic regression, and further ones correct its
         shrinkage.
+    knots : int or "auto", default=0
+        At how many values the effect of a numeric column on a learner may bend: quantiles of it, which
+        then enters as itself and by a hinge max(x - t, 0) for each knot t. Bends have a ridge of their own,
+        which a fit finds too. Far beyond all rows such a column counts as if it went no further. 0 is the
+        paper's form. By "auto" there are 8, or 5 with less than 2,000 rows, and fewer with many columns or
+        very few rows. Sparse X does not bend.
+    categorical_features : "from_dtype", array-like of bool, int or str, or None, default="from_dtype"
+        Which columns hold categories, as in scikit-learn's gradient boosting: by default those of a frame
+        that hold text or are categorical. A category is an input of its own if it has ten rows (2 % of less
+        than 500), at most 100 of a column; rare ones, and new ones in ``predict``, count as none of them.
     init : estimator, callable or None, default=None
         f_0, a score. A classifier is cloned and fitted, and enters by the logit of its
         probabilities, clipped to [1e-6, 1 - 1e-6], else by its decision function; wrap it in
@@ -143,6 +153,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         loss: str | losses.Loss = "log_loss",
         class_weight: Any = None,
         activation: str = "softplus",
+        knots: int | str = 0,
+        categorical_features: Any = "from_dtype",
         init: Any = None,
         standardize: bool = True,
         n_init: int = 1,
@@ -164,6 +176,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         self.loss = loss
         self.class_weight = class_weight
         self.activation = activation
+        self.knots = knots
+        self.categorical_features = categorical_features
         self.init = init
         self.standardize = standardize
         self.n_init = n_init

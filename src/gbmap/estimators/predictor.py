@@ -12,6 +12,7 @@ import numpy as np
 
 from gbmap._core.arrays import asarray_like, in_memory
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss
 from gbmap._core.posterior import Posterior
 from gbmap._fit.initial import InitialModel
@@ -26,6 +27,25 @@ _FINE_FOR_FLOAT32 = 1e-30
 
 
 @dataclass(frozen=True)
+class FittedInputs:
+    """What learners make of the columns of X.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    mean, scale : arrays of shape (q,)
+        Mean and spread of the inputs in training.
+    categories : tuple of arrays, or None for columns of numbers
+        What the codes of columns stand for; None if they stand for themselves.
+    """
+
+    inputs: Inputs
+    mean: Array
+    scale: Array
+    categories: tuple[Array | None, ...] | None
+
+
+@dataclass(frozen=True)
 class Predictor:
     """f = f_0 + h, with h the sum of the learners.
 
@@ -34,7 +54,9 @@ class Predictor:
     estimator : BaseGBMAP
         Whose columns rows must have.
     ensemble : Ensemble
-        The learners.
+        The learners, of inputs.
+    fitted_inputs : FittedInputs
+        What these are made of.
     initial : InitialModel
         f_0.
     targets : TargetReader
@@ -48,6 +70,7 @@ class Predictor:
 
     estimator: Any
     ensemble: Ensemble
+    fitted_inputs: FittedInputs
     initial: InitialModel
     targets: TargetReader
     loss: Loss
@@ -55,11 +78,15 @@ class Predictor:
     posterior: Posterior | None
 
     def read(self, X: Any) -> Any:
-        """Return rows without targets, validated."""
-        return kind_of(X).read_inputs(self.estimator, X)
+        """Return rows without targets, validated: categories as codes."""
+        return kind_of(X).read_rows(self.estimator, X)
 
     def _map(self, function: Any, X: Any, n_columns: int, dtype: Any) -> Array:
-        return kind_of(X).map(function, X, n_columns, dtype, self.estimator.n_jobs)
+        inputs = self.fitted_inputs.inputs
+        of_rows = partial(_of_inputs, function, inputs)
+        return kind_of(X).map(
+            of_rows, X, max(n_columns, len(inputs)), n_columns, dtype, self.estimator.n_jobs
+        )
 
     def embed(self, X: Any) -> Array:
         """Return phi, of shape (n, M), in X's type if that can hold it."""
@@ -164,6 +191,10 @@ class Predictor:
         """
         unit = self.target_unit
         return unit**self.loss.degree * self.loss.value(targets / unit, score / unit)
+
+
+def _of_inputs(function: Any, inputs: Inputs, rows: Any) -> Any:
+    return function(inputs.of(rows))
 
 
 def _plus(h: Any, f_0: Array | float) -> Any:

@@ -45,6 +45,16 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     activation : {"softplus", "identity"}, default="softplus"
         With "identity" the first learner is ridge regression, and further ones correct its
         shrinkage.
+    knots : int or "auto", default=0
+        At how many values the effect of a numeric column on a learner may bend: quantiles of it, which
+        then enters as itself and by a hinge max(x - t, 0) for each knot t. Bends have a ridge of their own,
+        which a fit finds too. Far beyond all rows such a column counts as if it went no further. 0 is the
+        paper's form. By "auto" there are 8, or 5 with less than 2,000 rows, and fewer with many columns or
+        very few rows. Sparse X does not bend.
+    categorical_features : "from_dtype", array-like of bool, int or str, or None, default="from_dtype"
+        Which columns hold categories, as in scikit-learn's gradient boosting: by default those of a frame
+        that hold text or are categorical. A category is an input of its own if it has ten rows (2 % of less
+        than 500), at most 100 of a column; rare ones, and new ones in ``predict``, count as none of them.
     init : estimator, callable or None, default=None
         f_0. An estimator is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to
         keep one as it is. A callable maps X to predictions. None is f_0 = 0.
@@ -156,6 +166,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         quantile: float = 0.5,
         huber_delta: float = 1.0,
         activation: str = "softplus",
+        knots: int | str = 0,
+        categorical_features: Any = "from_dtype",
         init: Any = None,
         standardize: bool = True,
         n_init: int = 1,
@@ -178,6 +190,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         self.quantile = quantile
         self.huber_delta = huber_delta
         self.activation = activation
+        self.knots = knots
+        self.categorical_features = categorical_features
         self.init = init
         self.standardize = standardize
         self.n_init = n_init

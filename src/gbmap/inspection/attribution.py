@@ -157,15 +157,14 @@ def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     True
     """
     fitted = FittedModel.of(model)
-    inputs, background = fitted.read(X), _read_baseline(fitted, baseline, X)
-    ensemble = fitted.ensemble
+    rows, background, ensemble = fitted.read_given(X), _read_baseline(fitted, baseline, X), fitted.ensemble
     function = Ensemble.integrated_gradient if len(background) == 1 else _from_many
-    values = fitted.map_inputs(lambda rows: function(ensemble, rows, background), inputs)
+    values = fitted.map_inputs(lambda rows: function(ensemble, rows, background), fitted.inputs.of(rows))
     base_value = ensemble.score(background).mean(axis=0)
     return Attribution(
         values=squeeze(fitted.columns.collect(values)),
         base_values=squeeze(np.tile(base_value, (len(values), 1))),
-        inputs=fitted.columns.numbers(dense(inputs)),
+        inputs=fitted.numbers(rows),
         feature_names=fitted.feature_names,
         output_names=fitted.output_names,
     )
@@ -176,7 +175,7 @@ def over_the_average(fitted: FittedModel, inputs: Any) -> tuple[Array, Array]:
 
     The average is taken of the model's inputs: a category counts there by its share of the rows.
     """
-    average, ensemble = fitted.model.mean_[None], fitted.ensemble
+    average, ensemble = fitted.input_mean[None], fitted.ensemble
     values = fitted.map_inputs(lambda rows: ensemble.integrated_gradient(rows, average), inputs)
     return fitted.columns.collect(values), ensemble.score(average)[0]
 

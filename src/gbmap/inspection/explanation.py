@@ -166,14 +166,15 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
     True
     """
     fitted = FittedModel.of(model)
-    inputs, columns = fitted.read(X), fitted.columns
+    rows, columns = fitted.read_given(X), fitted.columns
+    inputs = fitted.inputs.of(rows)
     value, gradient = fitted.score(inputs), fitted.map_inputs(fitted.ensemble.gradient, inputs)
     if probability:
         value, gradient = _probabilities(fitted, fitted.full_score(X), gradient)
     inputs = dense(inputs)
     coefficients = _per_unit(fitted, inputs, gradient)
-    contributions = columns.collect((inputs - fitted.model.mean_)[:, :, None] * gradient)
-    given = columns.numbers(inputs)
+    contributions = columns.collect((inputs - fitted.input_mean)[:, :, None] * gradient)
+    given = fitted.numbers(rows)
     if standardized:
         scale = fitted.column_scale
         coefficients = coefficients * scale[:, None]

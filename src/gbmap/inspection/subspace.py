@@ -80,7 +80,7 @@ class ActiveSubspace(Result):
                 f"got {n_components}."
             )
         fitted = FittedModel.of(self.model)
-        mean, scale = fitted.model.mean_, fitted.model.scale_
+        mean, scale = fitted.input_mean, fitted.input_scale
         directions = self.directions[:n_components].T
         return fitted.map(lambda rows: ((rows - mean) / scale) @ directions, fitted.read(X), n_components)
 
@@ -155,7 +155,7 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
         slopes = ensemble.slopes(dense(inputs[start : start + chunk]))
         moments += slopes.T @ slopes
     weights = (
-        ensemble.weights * fitted.model.scale_ / fitted.predictor.target_deviation[ensemble.outputs, None]
+        ensemble.weights * fitted.input_scale / fitted.predictor.target_deviation[ensemble.outputs, None]
     )
     moments *= (ensemble.outputs[:, None] == ensemble.outputs) / n
     # The eigenvectors of W'AW with A = R'R are the right singular vectors of RW.

@@ -66,7 +66,7 @@ def compare(whole: Any, fitted: FittedModel, rows: Any) -> None:
     """Refuse preprocessing that gives other numbers in ONNX than in the pipeline."""
     evaluator = require("onnx.reference", "onnx").ReferenceEvaluator(whole)
     converted = evaluator.run(None, as_inputs(whole, rows))[0]
-    gap = np.abs(converted - dense(fitted.read(rows))) / fitted.model.scale_
+    gap = np.abs(converted - dense(fitted.read(rows))) / fitted.input_scale
     if not (gap <= _TOLERANCE).all():
         raise ValueError(
             f"skl2onnx converts the preprocessing to one that differs by up to {gap.max():.2g} standard "

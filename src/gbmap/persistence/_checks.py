@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gbmap import losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.posterior import Posterior
 from gbmap._files.checks import (
     check_ensemble,
@@ -26,6 +27,7 @@ from gbmap._files.checks import (
     shown,
 )
 from gbmap._files.codec import UnknownSettingError
+from gbmap._fit.columns import Coding
 from gbmap._fit.records import StageRecord
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.scikit_learn import make_constraint
@@ -91,8 +93,23 @@ def _check_loss(loss: losses.Loss) -> None:
 
 def _check_gbmap(model: BaseGBMAP) -> None:
     need_members(model, ensemble_=Ensemble, n_features_in_=Integral, n_components_=Integral, history_=list)
-    ensemble, n_features = model.ensemble_, model.ensemble_.weights.shape[1]
-    need(model.n_features_in_ == n_features, f"weights for {n_features} features of {model.n_features_in_}")
+    ensemble, n_features, n_inputs = model.ensemble_, model.n_features_in_, model.ensemble_.weights.shape[1]
+    need_members(model, _inputs=Inputs | None)
+    inputs = vars(model)["_inputs"]
+    need(
+        n_inputs == (n_features if inputs is None else len(inputs)),
+        f"weights for {n_inputs} inputs that are not",
+    )
+    if inputs is not None:
+        _check_inputs(inputs, n_features)
+    if inputs is not None and not inputs.is_plain:
+        for name in ("_input_mean", "_input_scale"):
+            need_numbers(vars(model)[name], (n_inputs,), f"{name} that does not fit the inputs")
+    coding = vars(model).get("_coding")
+    need(
+        coding is None or (isinstance(coding, Coding) and len(coding.categories) == n_features),
+        "codes of no columns",
+    )
     need(model.n_components_ == ensemble.n_stages, "a number of components that does not fit")
     for name in ("mean_", "scale_", "feature_importances_"):
         need_numbers(getattr(model, name), (n_features,), f"{name} that does not fit the features")
@@ -105,6 +122,26 @@ def _check_gbmap(model: BaseGBMAP) -> None:
     need(model.init_ is None or hasattr(model.init_, "predict"), "an initial model that does not predict")
     names = getattr(model, "feature_names_in_", None)
     need(names is None or _is_array(names, (n_features,)), "names that do not fit the features")
+
+
+def _check_inputs(inputs: Inputs, n_features: int) -> None:
+    what = "inputs that do not fit the features"
+    need_numbers(inputs.fill, (n_features,), what)
+    for source in (inputs.number_source, inputs.missing_source, inputs.category_source):
+        is_index = isinstance(source, np.ndarray) and source.ndim == 1 and source.dtype.kind == "i"
+        need(is_index and bool(((source >= 0) & (source < n_features)).all()), what)
+    for ends in (inputs.low, inputs.high):
+        is_end = isinstance(ends, np.ndarray) and ends.dtype == np.float64
+        need(is_end and ends.shape == inputs.number_source.shape and not np.isnan(ends).any(), what)
+    need(bool((inputs.low < inputs.high).all()), what)
+    need(_is_array(inputs.bends, inputs.low.shape) and inputs.bends.dtype == bool, what)
+    need_numbers(inputs.code, inputs.category_source.shape, what)
+
+
+def _check_coding(coding: Coding) -> None:
+    for levels in coding.categories:
+        is_array = isinstance(levels, np.ndarray) and levels.ndim == 1
+        need(levels is None or is_array, "categories that are none")
 
 
 def _check_posterior(posterior: Posterior, ensemble: Ensemble) -> None:
@@ -242,6 +279,7 @@ def _check_function(transformer: FunctionTransformer) -> None:
 _CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (Ensemble, "", check_ensemble),
     (StageRecord, "", check_record),
+    (Coding, "", _check_coding),
     (losses.Loss, "", _check_loss),
     (BaseGBMAP, "ensemble_", _check_gbmap),
     (GBMAPClassifier, "ensemble_", _check_classifier),

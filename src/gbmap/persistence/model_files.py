@@ -29,10 +29,12 @@ from sklearn.preprocessing import (
 import gbmap
 from gbmap import losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.posterior import Posterior
 from gbmap._files.checks import shown
 from gbmap._files.codec import Registry, UnknownSettingError, by_skops, decode, encode
 from gbmap._files.container import Container, ModelFileError, read, write
+from gbmap._fit.columns import Coding
 from gbmap._fit.records import StageRecord
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.scikit_learn import BaseSearchCV
@@ -54,6 +56,8 @@ _OWN = {
     "GBMAPRegressorCV": GBMAPRegressorCV,
     "GBMAPClassifierCV": GBMAPClassifierCV,
     "Ensemble": Ensemble,
+    "Inputs": Inputs,
+    "Coding": Coding,
     "Posterior": Posterior,
     "StageRecord": StageRecord,
     "losses.Exponential": losses.Exponential,
@@ -99,17 +103,19 @@ _LISTED = frozenset(
     {"steps", "transformer_list", "transformers", "transformers_", "_name_to_fitted_passthrough"}
     | {"history_", "_boosted", "columns"}
 )
+_PLAIN = {"_inputs": None, "_input_mean": None, "_input_scale": None}
+_OF_ESTIMATORS = {"_posterior": None, "knots": 0, "categorical_features": None, **_PLAIN}
 # What files of earlier versions do not have, as those versions had it.
 _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
-    "StageRecord": {"l2_regularizations": ()},
+    "StageRecord": {"l2_regularizations": (), "group_l2_regularizations": ()},
     "DriftDetector": {"measure": "neighbours"},
     "GBMAPRegressorCV": {"edges_": []},
     "GBMAPClassifierCV": {"edges_": []},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
-    "GBMAPRegressor": {"_posterior": None},
-    "GBMAPClassifier": {"_posterior": None},
+    "GBMAPRegressor": _OF_ESTIMATORS,
+    "GBMAPClassifier": _OF_ESTIMATORS,
 }
 # What files of earlier versions have, and nothing asks for any more.
 _REFINEMENT = frozenset({"refine_starts", "refinement_curves_"})

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from gbmap._core.objective import Objective
+from gbmap._fit.columns import Coding
 from gbmap._fit.initial import InitialModel
-from gbmap._fit.sources.memory import MemorySource
+from gbmap._fit.sources.memory import MemorySource, coding_of
 from gbmap._fit.sources.source import Reader, Source, n_effective, sample_sizes, weight_sums
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import DaskChunks, DaskTable, is_collection
@@ -56,8 +57,10 @@ class DaskSource(Source):
     ) -> Self | None:
         """Return the rows where they are, or None if they are few."""
         estimator = reader.estimator
-        dtype = MemorySource.read_inputs(estimator, example_of(X), reset=reader.fitting).dtype
-        chunks, n_columns = DaskChunks(X, "X", partial(read_rows, dtype=dtype)), estimator.n_features_in_
+        dtype = MemorySource.read_rows(estimator, example_of(X), reset=reader.fitting).dtype
+        encode = None if is_array(X) else _learn_categories(estimator, X, reset=reader.fitting).encode
+        read, n_columns = partial(read_rows, dtype=dtype, encode=encode), estimator.n_features_in_
+        chunks = DaskChunks(X, "X", read)
         if chunks.n_rows <= sample_sizes(chunks.n_rows, n_columns, n_columns * dtype.itemsize)[0]:
             return None
         parts = _Parts.of(chunks, n_columns, dtype)
@@ -73,15 +76,21 @@ class DaskSource(Source):
         return MemorySource.of_validation(reader, X, y, sample_weight)
 
     @classmethod
-    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> NoReturn:
+    def read_rows(cls, estimator: Any, X: Any, *, reset: bool = False) -> NoReturn:
         """Refuse the rows: what is not lazy wants them in memory."""
         raise TypeError("X must be rows in memory here, got a Dask collection; pass X.compute().")
 
     @classmethod
     def map(
-        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+        cls,
+        function: Callable[[Any], Array],
+        X: Any,
+        width: int,
+        n_columns: int,
+        dtype: Any,
+        n_jobs: int | None,
     ) -> NoReturn:
-        """Refuse the rows, which `read_inputs` has refused before."""
+        """Refuse the rows, which `read_rows` has refused before."""
         raise NotImplementedError
 
     @property
@@ -101,9 +110,8 @@ class DaskSource(Source):
         sums = partial(weight_sums, may_repeat=not self.reader.weighs_classes)
         return n_effective(self.numbers.ask(sums, [weight], largest))
 
-    @property
-    def sample_sizes(self) -> tuple[int, ...]:
-        return sample_sizes(*self.shape, self.numbers.nbytes / self.shape[0])
+    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+        return sample_sizes(self.shape[0], n_inputs, n_inputs * self.numbers.dtype.itemsize)
 
     def contents(self) -> list[Any]:
         return [self.numbers.digests()]
@@ -204,6 +212,22 @@ def example_of(X: Any) -> Any:
             "map_blocks turns one into the other."
         )
     return np.ones((2, X.shape[1]), X.dtype)
+
+
+def _learn_categories(estimator: Any, X: Any, *, reset: bool) -> Coding:
+    """Return what reads the columns of a frame; in a fit, with the categories of all partitions."""
+    coding = coding_of(estimator, example_of(X), reset=reset)
+    if reset and coding.is_category.any():
+        if estimator.init is not None:
+            raise ValueError(
+                "init must be None for a Dask frame with categories, which it would meet as codes; encode "
+                "them before, or pass X.compute()."
+            )
+        names = [name for name, is_category in zip(X.columns, coding.is_category) if is_category]
+        found = {name: X[name].unique().compute() for name in names}
+        coding = coding.with_categories([found.get(name) for name in X.columns])
+        estimator._coding = coding
+    return coding
 
 
 def _computed(collection: Any) -> Any:

@@ -61,7 +61,7 @@ class DeviceSource(MemorySource):
         return type(self)(X, y, read_weight(sample_weight, X.shape[0]), reader.targets, X, targets)
 
     @classmethod
-    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    def read_rows(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
         settled(X)  # which may refuse X; a prediction keeps the gradients of PyTorch
         return cls._inputs(estimator, X, reset=reset)
 
@@ -73,10 +73,16 @@ class DeviceSource(MemorySource):
 
     @classmethod
     def map(
-        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+        cls,
+        function: Callable[[Any], Array],
+        X: Any,
+        width: int,
+        n_columns: int,
+        dtype: Any,
+        n_jobs: int | None,
     ) -> Any:
         """Return ``function(X)``, computed where X is; in X's type if that is asked for."""
-        found = map_device(function, X)
+        found = map_device(function, X, max(width, X.shape[1]))
         return namespace(X).astype(found, dtype) if dtype is X.dtype else found
 
     @property
@@ -84,10 +90,9 @@ class DeviceSource(MemorySource):
         """None, for threads."""
         return 0
 
-    @property
-    def sample_sizes(self) -> tuple[int, ...]:
-        """How many rows learners are found on before they meet all of them; memory is ample."""
-        return sample_sizes(*self.shape, None)
+    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+        """Return how many rows learners are found on first; memory is ample."""
+        return sample_sizes(self.shape[0], n_inputs, None)
 
     def contents(self) -> list[Any]:
         return [in_memory(self.X), in_memory(self.y), self.weight]
@@ -127,8 +132,8 @@ def _validated(X: Any, *, finite: bool) -> Any:
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"X must hold real numbers, got {X.dtype}.")
     X = X if X.dtype in (xp.float32, xp.float64) else in_wide(X)
-    if finite and not _is_finite(X):
-        raise ValueError("X must be finite, but it contains NaN or infinity; impute or drop those rows.")
+    if finite and bool(xp.any(xp.isinf(X))):
+        raise ValueError("X must be finite or NaN, but it contains infinity; replace it, or drop those rows.")
     return X
 
 

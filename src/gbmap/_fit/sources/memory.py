@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import validate_data
 
 from gbmap._core.arrays import in_memory, to_numpy
 from gbmap._core.objective import Objective
+from gbmap._fit.columns import Coding, named_columns
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.collapse import collapse
@@ -68,14 +69,20 @@ class MemorySource(Source):
         return cls(frame_or(array, X), y, weight, reader.targets, array, targets)
 
     @classmethod
-    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    def read_rows(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
         return _validated(estimator, X, reset=reset)
 
     @classmethod
     def map(
-        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+        cls,
+        function: Callable[[Any], Array],
+        X: Any,
+        width: int,
+        n_columns: int,
+        dtype: Any,
+        n_jobs: int | None,
     ) -> Array:
-        return map_rows(function, X, n_columns, dtype, n_jobs)
+        return map_rows(function, X, n_columns, dtype, n_jobs, width=width)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,11 +93,12 @@ class MemorySource(Source):
     def n_outputs(self) -> int:
         return int(self.targets.shape[1])
 
-    @property
-    def sample_sizes(self) -> tuple[int, ...]:
-        is_sparse = scipy.sparse.issparse(self.X)
-        n_bytes = self.X.data.nbytes + self.X.indices.nbytes if is_sparse else self.X.nbytes
-        return sample_sizes(*self.shape, n_bytes / self.shape[0])
+    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+        if scipy.sparse.issparse(self.X):
+            n_bytes = (self.X.data.nbytes + self.X.indices.nbytes) / self.shape[0]
+        else:
+            n_bytes = n_inputs * self.X.itemsize
+        return sample_sizes(self.shape[0], n_inputs, n_bytes)
 
     def contents(self) -> list[Any]:
         return [self.X, self.y, self.weight]
@@ -131,17 +139,42 @@ def scaled_weight(weight: Array | None) -> Array | None:
     return np.ldexp(weight, -int(np.frexp(weight.mean())[1]))
 
 
-def _validated(estimator: Any, X: Any, *y: Any, reset: bool, **rules: Any) -> Any:
-    """Call scikit-learn's `validate_data`, whose test for infinity adds up numbers of either sign."""
-    if hasattr(X, "columns"):
-        _refuse_text(X)
-    types = [np.float64, np.float32]
-    # A polars frame does not tell NumPy its type, and would become float64.
-    if {str(kind) for kind in getattr(X, "schema", {}).values()} == {"Float32"}:
-        types.reverse()
-    with np.errstate(invalid="ignore"):
-        return validate_data(
-            estimator, _summed(X), *y, reset=reset, accept_sparse="csr", dtype=types, order="C", **rules
+def _validated(
+    estimator: Any, X: Any, *y: Any, reset: bool, ensure_all_finite: Any = True, **rules: Any
+) -> Any:
+    """Do what scikit-learn's `validate_data` does; categories of a frame become codes, and NaN is missing."""
+    may_miss = ensure_all_finite and not scipy.sparse.issparse(X)
+    rules |= {"ensure_all_finite": "allow-nan" if may_miss else ensure_all_finite, "order": "C"}
+    rules |= {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+    with np.errstate(invalid="ignore"):  # the test for infinity adds up numbers of either sign
+        if not hasattr(X, "columns"):
+            _refuse_plain(estimator, reset)
+            return validate_data(estimator, _summed(X), *y, reset=reset, **rules)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        array = coding_of(estimator, X, reset=reset).encode(X)
+        if y:
+            return check_X_y(array, *y, estimator=estimator, **rules)
+        return check_array(array, estimator=estimator, input_name="X", **rules)
+
+
+def coding_of(estimator: Any, frame: Any, *, reset: bool) -> Coding:
+    """Return what reads the columns of a frame: what the fit has learned, or what it is to learn now."""
+    n_columns, known = estimator.n_features_in_, getattr(estimator, "_coding", None)
+    if reset:
+        is_category = named_columns(estimator.categorical_features, n_columns, list(frame.columns))
+        known = estimator._coding = Coding.of(frame, is_category)
+    return known or Coding((None,) * n_columns)
+
+
+def _refuse_plain(estimator: Any, reset: bool) -> None:
+    """Refuse an array where a frame is to tell categories, and forget those of an earlier fit."""
+    known = getattr(estimator, "_coding", None)
+    if reset and known is not None:
+        del estimator._coding
+    elif known is not None and known.is_category.any():
+        raise ValueError(
+            "X must be a frame with the columns of the fit, some of which hold categories, got an array; "
+            "pass a pandas or polars frame."
         )
 
 
@@ -154,13 +187,3 @@ def _summed(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _refuse_text(frame: Any) -> None:
-    schema = nw.from_native(frame).schema
-    text = [name for name, kind in schema.items() if kind in (nw.String, nw.Categorical, nw.Enum)]
-    if text:
-        raise ValueError(
-            f"X must be numeric, but its columns {text} hold text; encode them first, for example by "
-            "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer."
-        )

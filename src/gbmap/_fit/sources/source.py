@@ -95,15 +95,24 @@ class Source(ABC):
 
     @classmethod
     @abstractmethod
-    def read_inputs(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    def read_rows(cls, estimator: Any, X: Any, *, reset: bool = False) -> Any:
         """Return rows without targets, validated."""
 
     @classmethod
     @abstractmethod
     def map(
-        cls, function: Callable[[Any], Array], X: Any, n_columns: int, dtype: Any, n_jobs: int | None
+        cls,
+        function: Callable[[Any], Array],
+        X: Any,
+        width: int,
+        n_columns: int,
+        dtype: Any,
+        n_jobs: int | None,
     ) -> Array:
-        """Return ``function(X)`` of validated rows, of shape (n, n_columns), where they are."""
+        """Return ``function(X)`` of validated rows, of shape (n, n_columns), where they are.
+
+        For each row it takes up so many numbers in between.
+        """
 
     @property
     @abstractmethod
@@ -128,10 +137,9 @@ class Source(ABC):
         largest, may_repeat = float(self.weight.max()), not self.reader.weighs_classes
         return n_effective([weight_sums(self.weight, largest, may_repeat=may_repeat)])
 
-    @property
     @abstractmethod
-    def sample_sizes(self) -> tuple[int, ...]:
-        """How many rows learners are found on before they meet all of them, from small to large."""
+    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+        """Return how many rows learners of so many inputs are found on first, from small to large."""
 
     @abstractmethod
     def contents(self) -> list[Any]:

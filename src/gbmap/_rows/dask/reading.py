@@ -60,19 +60,20 @@ class DaskChunks:
         return sum(self.lengths)
 
 
-def read_rows(chunk: Any, dtype: np.dtype[Any]) -> Array:
-    """Return a chunk of X as an array in C order, and refuse what is not finite."""
+def read_rows(chunk: Any, dtype: np.dtype[Any], encode: Callable[[Any], Array] | None = None) -> Array:
+    """Return a chunk of X as an array in C order, and refuse infinity; `encode` makes numbers of a frame."""
     names = list(getattr(chunk, "columns", []))
+    chunk = chunk if encode is None else encode(chunk)
     X: Array = check_array(
         chunk, dtype=dtype, order="C", ensure_min_samples=0, ensure_all_finite=False, input_name="X"
     )
     with np.errstate(all="ignore"):
-        finite = np.isfinite(X.sum()) or np.isfinite(X).all()
+        finite = np.isfinite(X.sum()) or not np.isinf(X).any()
     if not finite:
-        row, k = (int(each) for each in np.argwhere(~np.isfinite(X))[0])
+        row, k = (int(each) for each in np.argwhere(np.isinf(X))[0])
         raise ValueError(
-            f"X must be finite, but row {row} of this partition holds {X[row, k]} in column "
-            f"{names[k] if names else k!r}; impute or drop such rows."
+            f"X must be finite or NaN, but row {row} of this partition holds {X[row, k]} in column "
+            f"{names[k] if names else k!r}; replace it, or drop such rows."
         )
     return X
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, every
@@ -59,7 +60,8 @@ class DaskRows(Rows):
     ):
         super().__init__(y, F, weight, units)
         self.team = team
-        self.table, (self.n_rows, self.n_columns), self.n_outputs = table, table.shape, table.n_outputs
+        self.table, self.inputs = table, table.inputs or Inputs.plain(table.shape[1])
+        self.n_rows, self.n_columns, self.n_outputs = table.shape[0], len(self.inputs), table.n_outputs
         self.eps = float(np.finfo(table.dtype).eps)
         self.weight_sum = table.weight_sum(weight)
 
@@ -82,11 +84,12 @@ class DaskRows(Rows):
         return [self.table.X, self.y, self.F, self.weight]
 
     def _ask(self, function: Any, *args: Any) -> list[Any]:
-        return self.table.ask(function, [self.table.places, *self._columns()], self.units, *args)
+        columns = [self.table.places, *self._columns()]
+        return self.table.ask(function, columns, self.units, self.inputs, *args)
 
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
         columns = [self.table.places, *self._columns()]
-        self.F = self.table.keep(_with_learner, columns, self.units, learner, is_first)
+        self.F = self.table.keep(_with_learner, columns, self.units, self.inputs, learner, is_first)
 
     def remember(self, output: int) -> list[Any]:
         return list(self.F)
@@ -111,9 +114,10 @@ class DaskRows(Rows):
     def _rows_at(self, chosen: list[Any]) -> MemoryRows:
         """Return in memory some rows."""
         X, y, F, weight = zip(*self.table.ask(_rows_at, [chosen, *self._columns()]))
-        here, weights = np.concatenate(X), None if self.weight is None else np.concatenate(weight)
+        here = self.inputs.of(np.concatenate(X))
+        weights = None if self.weight is None else np.concatenate(weight)
         if not self.samples:
-            self._first_sample = here.copy(), weights  # X as it is
+            self._first_sample = here.copy(), weights  # before it is standardised
         blocks, units = DenseBlocks.standardised(here, self.units)
         targets, scores = (np.concatenate(each, axis=1) for each in (y, F))
         return MemoryRows(blocks, targets, scores, weights, units, self.team)
@@ -149,13 +153,14 @@ def _standard_column(
 
 @contextmanager
 def _rows(place: Place, columns: tuple[Any, ...]) -> Iterator[tuple[MemoryRows, tuple[Any, ...]]]:
-    """Let the threads of a worker have a part, of X, y, F, weights and units, as rows in memory.
+    """Let the threads of a worker have a part, of X, y, F, weights, units and inputs, as rows in memory.
 
     What follows these is given back.
     """
-    X, y, F, weight, units, *rest = columns
+    X, y, F, weight, units, inputs, *rest = columns
     with ThreadTeam(place.n_threads) as team:
-        yield MemoryRows(DenseBlocks(X, place.block_rows), y, F, weight, units, team), tuple(rest)
+        blocks = DenseBlocks(X, place.block_rows, inputs)
+        yield MemoryRows(blocks, y, F, weight, units, team), tuple(rest)
 
 
 def _block_sums(place: Place, *columns: Any) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.units import Units
 from gbmap._rows.blocks import Blocks, DenseBlocks
 from gbmap._rows.dask.parts import Column, Layout, Place, collect, keep, keep_rows, plan
@@ -47,6 +48,8 @@ class DaskTable:
     score : column of arrays of shape (n_i, K), or None for f_0 = 0
     n_eligible : list of int
         How many rows of each part have a weight; see `weighted`.
+    inputs : Inputs or None
+        What the columns of rows are made of; None if they are those of X.
     """
 
     layout: Layout
@@ -58,6 +61,7 @@ class DaskTable:
     weight: Column = None
     score: Column = None
     n_eligible: list[int] = field(default_factory=list)
+    inputs: Inputs | None = None
 
     @property
     def places(self) -> list[Any]:
@@ -127,15 +131,33 @@ class DaskTable:
         table = replace(self, layout=layout, dtype=dtype, X=keep_rows(X, 2 * self.nbytes), **cut_anew)  # type: ignore[arg-type]
         return table.weighted(table.weight)
 
+    def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
+        """Return what random rows tell of X, or all if there are no more."""
+        n = sum(self.n_eligible)
+        positions = np.sort(rng.choice(n, size, replace=False, shuffle=False)) if n > size else np.arange(n)
+        chosen = self.choose(positions)
+        X = np.concatenate(self.ask(np.take, [self.X, chosen], 0))
+        weight = np.ones(len(X))
+        if self.weight is not None:
+            weight = np.concatenate(self.ask(np.take, [self.weight, chosen], 0))
+        has_missing = np.any(self.ask(_has_missing, [self.places, self.X]), axis=0)
+        return ColumnSample(X, weight, has_missing)
+
+    def with_inputs(self, inputs: Inputs) -> Self:
+        """Return the same with columns that are made of those of X."""
+        return replace(self, inputs=inputs)
+
     def moments(self, team: ThreadTeam) -> Moments:
-        """Return the moments of X's columns; see `DenseBlocks.moments`."""
+        """Return the moments of the columns; see `DenseBlocks.moments`."""
         weight_sum, n = self.weight_sum(self.weight), sum(self.n_eligible)
+        inputs = self.inputs or Inputs.plain(self.shape[1])
         chosen = self.choose(np.arange(0, n, reference_positions(n).step))
-        reference = reference_point(np.concatenate(self.ask(np.take, [self.X, chosen], 0)))
-        sums = np.concatenate(self.ask(_shifted_sums, [self.places, self.X, self.weight], reference))
+        reference = reference_point(inputs.of(np.concatenate(self.ask(np.take, [self.X, chosen], 0))))
+        sums = np.concatenate(self.ask(_shifted_sums, [self.places, self.X, self.weight], inputs, reference))
 
         def of_column(k: int) -> tuple[float, float]:
-            return column_moments(self.each(self.plan(_column, [self.X], k), self.weight), weight_sum)
+            column = self.plan(_column, [self.X], inputs, k)
+            return column_moments(self.each(column, self.weight), weight_sum)
 
         return moments_of_columns(sums, weight_sum, reference, of_column)
 
@@ -180,8 +202,13 @@ def _applied(X: Array, function: Any) -> Any:
     return function(X)
 
 
-def _column(X: Array, k: int) -> Array:
-    return X[:, k]
+def _column(X: Array, inputs: Inputs, k: int) -> Array:
+    return inputs.of_column(X[:, inputs.source[k]], k)
+
+
+def _has_missing(place: Place, X: Array) -> Array:
+    with ThreadTeam(place.n_threads) as team:
+        return DenseBlocks(X, place.block_rows).has_missing(team)
 
 
 def _residual(targets: Array, score: Array | None) -> Array:
@@ -192,9 +219,9 @@ def _numbers(positions: Array, weight: Array | None) -> Array:
     return positions if weight is None else np.flatnonzero(weight)[positions]
 
 
-def _shifted_sums(place: Place, X: Array, weight: Array | None, reference: Array) -> Array:
+def _shifted_sums(place: Place, X: Array, weight: Array | None, inputs: Inputs, reference: Array) -> Array:
     with ThreadTeam(place.n_threads) as team:
-        return DenseBlocks(X, place.block_rows).shifted_sums(reference, weight, team)
+        return DenseBlocks(X, place.block_rows, inputs).shifted_sums(reference, weight, team)
 
 
 def _digests(place: Place, X: Array, targets: Array, weight: Array | None) -> Array:

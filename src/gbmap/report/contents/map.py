@@ -156,8 +156,8 @@ def _embedding(material: Material, rows: Rows) -> Array:
 
 
 def _standard(material: Material, rows: Rows) -> Array:
-    model = material.fitted.model
-    return (dense(material.fitted.read(rows.X)) - model.mean_) / model.scale_
+    fitted = material.fitted
+    return (dense(fitted.read(rows.X)) - fitted.input_mean) / fitted.input_scale
 
 
 def _coordinates(material: Material) -> list[Coordinate]:

@@ -1,0 +1,242 @@
+"""Columns as they come: categories, missing values, and numbers that bend."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
+
+from gbmap import GBMAPClassifier, GBMAPRegressor
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.uniform(18, 80, N),
+            "city": rng.choice(["Bonn", "Kyiv", "Oslo"], N),
+            "height": rng.normal(170, 10, N),
+            "member": rng.random(N) < 0.5,
+        }
+    )
+    frame.loc[rng.random(N) < 0.2, "height"] = np.nan
+    y = frame["age"] / 10 + 3.0 * (frame["city"] == "Oslo") + 2.0 * frame["height"].isna()
+    return frame, y.to_numpy() + 0.1 * rng.normal(size=N)
+
+
+def regressor(n_components=4, **settings):
+    return GBMAPRegressor(n_components, random_state=0, **settings)
+
+
+LIBRARIES = {
+    "pandas": lambda frame: frame,
+    "categorical": lambda frame: frame.astype({"city": "category"}),
+    "string": lambda frame: frame.astype({"city": "string"}),
+    "nullable": lambda frame: frame.astype({"height": "Float64", "member": "boolean"}),
+    "polars": lambda frame: pl.from_pandas(frame),
+    "arrow": lambda frame: frame.astype({"city": pd.ArrowDtype(pa.string())}),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_of_any_library_is_fitted_as_it_comes(people, library):
+    frame, y = people
+    model = regressor().fit(LIBRARIES[library](frame), y)
+    assert r2_score(y, model.predict(LIBRARIES[library](frame))) > 0.99
+    assert_allclose(model.predict(LIBRARIES[library](frame)), regressor().fit(frame, y).predict(frame))
+
+
+def test_missing_has_an_effect_of_its_own(people):
+    frame, y = people
+    model = regressor().fit(frame, y)
+    shorter, gone = frame.head(50).assign(height=170.0), frame.head(50).assign(height=np.nan)
+    assert np.median(model.predict(gone) - model.predict(shorter)) == pytest.approx(2.0, abs=0.3)
+
+
+def test_a_value_that_was_never_missing_counts_as_the_median(people):
+    frame, y = people
+    model = regressor().fit(frame, y)
+    at_median = frame.assign(age=frame["age"].sort_values().iloc[N // 2 - 1])
+    assert_allclose(model.predict(frame.assign(age=np.nan)), model.predict(at_median))
+
+
+def test_an_unknown_and_a_missing_category_count_as_none(people):
+    frame, y = people
+    model = regressor().fit(frame, y)
+    unknown = model.predict(frame.assign(city="Rome"))
+    assert_array_equal(unknown, model.predict(frame.assign(city=None)))
+    assert not np.isclose(unknown, model.predict(frame.assign(city="Oslo"))).any()
+
+
+def test_rare_categories_have_no_input_of_their_own():
+    rng = np.random.default_rng(0)
+    name = np.where(rng.random(1000) < 0.5, "often", [f"once {k}" for k in range(1000)])
+    model = regressor(2).fit(pd.DataFrame({"name": name}), name == "often")
+    assert model.ensemble_.weights.shape[1] == 1
+
+
+def test_columns_of_an_array_are_named_as_categories():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 4, N), rng.normal(size=N)]).astype(float)
+    y = np.array([0.0, 5.0, -3.0, 1.0])[X[:, 0].astype(int)] + X[:, 1]
+    by_position = regressor(categorical_features=[0]).fit(X, y)
+    assert r2_score(y, by_position.predict(X)) > 0.99
+    by_truth = regressor(categorical_features=[True, False]).fit(X, y)
+    assert_array_equal(by_truth.predict(X), by_position.predict(X))
+    named = regressor(categorical_features=["kind"]).fit(pd.DataFrame(X, columns=["kind", "size"]), y)
+    assert_allclose(named.predict(pd.DataFrame(X, columns=["kind", "size"])), by_position.predict(X))
+
+
+@pytest.mark.parametrize("given", [["colour"], [2], "auto"])
+def test_columns_that_are_not_there_are_refused(given):
+    with pytest.raises(ValueError, match="categorical_features"):
+        regressor(categorical_features=given).fit(np.eye(4)[:, :2], [1.0, 2.0, 3.0, 4.0])
+
+
+def test_an_array_is_refused_where_a_frame_told_the_categories(people):
+    frame, y = people
+    model = regressor().fit(frame, y)
+    with pytest.raises(ValueError, match="X must be a frame with the columns of the fit"):
+        model.predict(np.zeros((2, 4)))
+
+
+def test_a_dask_frame_is_fitted_as_it_comes():
+    dd = pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=30_000), "city": rng.choice(["Bonn", "Oslo"], 30_000)})
+    frame.loc[::5, "x"] = np.nan
+    y = frame["x"].fillna(3.0).to_numpy() + 2.0 * (frame["city"] == "Oslo")
+    parts = dd.from_pandas(frame.sort_values("city", ignore_index=True), npartitions=3)
+    model = regressor(2, knots=3).fit(parts, y[frame["city"].argsort(kind="stable")])
+    expected = regressor(2, knots=3).fit(frame, y)
+    assert_allclose(model.predict(parts).compute()[:9], model.predict(parts.head(9)))
+    assert_allclose(model.predict(frame), expected.predict(frame), atol=0.1)
+
+
+# --- bends ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def waves():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (2000, 3))
+    return X, np.sin(2 * X[:, 0]) + np.cos(3 * X[:, 1]) + 0.1 * rng.normal(size=2000)
+
+
+def test_bends_find_what_few_learners_cannot(waves):
+    X, y = waves
+    plain, bent = (regressor(8, knots=knots).fit(X[:1000], y[:1000]) for knots in (0, 12))
+    scores = [r2_score(y[1000:], model.predict(X[1000:])) for model in (plain, bent)]
+    assert scores[0] < 0.7 < 0.95 < scores[1]
+
+
+def test_with_identity_the_model_is_a_piecewise_linear_regression(waves):
+    X, y = waves
+    model = regressor(1, knots=3, activation="identity", l2_regularization=0.0).fit(X, y)
+    hinges = [np.maximum(X[:, [k]] - model.knots_[k], 0) for k in range(3)]
+    basis = np.hstack([X, *hinges])
+    assert_allclose(model.predict(X), LinearRegression().fit(basis, y).predict(basis), atol=1e-3)
+
+
+def test_knots_are_quantiles(waves):
+    X, y = waves
+    knots = regressor(1, knots=4).fit(X, y).knots_
+    for k in range(3):
+        assert_allclose(knots[k], np.quantile(X[:, k], [0.2, 0.4, 0.6, 0.8], method="inverted_cdf"))
+
+
+def test_flags_and_constants_do_not_bend():
+    X = np.column_stack([np.arange(40) % 2, np.ones(40), np.arange(40)]).astype(float)
+    assert [len(knots) for knots in regressor(1, knots=3).fit(X, X[:, 2]).knots_] == [0, 0, 3]
+
+
+def test_a_far_row_counts_as_if_it_were_at_the_fence(waves):
+    X, y = waves
+    model = regressor(knots=5).fit(X, y)
+    assert_array_equal(model.predict([[1e3, 0, 0]]), model.predict([[1e6, 0, 0]]))
+
+
+def test_a_linear_table_stays_linear():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 10))
+    y = X @ rng.normal(size=10) + rng.normal(size=1200)
+    bent = regressor(20, knots="auto").fit(X[:200], y[:200])
+    linear = LinearRegression().fit(X[:200], y[:200])
+    assert r2_score(y[200:], bent.predict(X[200:])) > r2_score(y[200:], linear.predict(X[200:])) - 0.01
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_a_constraint_holds_on_every_piece(refine):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 2))
+    y = np.sin(3 * X[:, 0]) + X[:, 0] + X[:, 1]
+    model = regressor(knots=6, monotonic_cst=[1, 0], refine=refine).fit(X, y)
+    grid = np.linspace(-3, 3, 500)
+    for other in (-1.0, 0.5):
+        assert (np.diff(model.predict(np.column_stack([grid, np.full(500, other)]))) >= -1e-12).all()
+
+
+def test_the_first_learners_are_those_of_a_smaller_fit(waves):
+    X, y = waves
+    few, many = (regressor(m, knots=4, refine=False).fit(X, y) for m in (2, 4))
+    assert_array_equal(few.transform(X), many.transform(X)[:, :2])
+
+
+def test_weights_are_repetitions_and_threads_do_not_matter(people):
+    frame, y = people
+    weight = np.random.default_rng(0).integers(0, 3, N)
+    settings = {"knots": 4, "n_components": 2}
+    weighted = regressor(**settings).fit(frame, y, sample_weight=weight)
+    repeated = regressor(**settings).fit(frame.loc[frame.index.repeat(weight)], y.repeat(weight))
+    assert_allclose(weighted.predict(frame), repeated.predict(frame), rtol=1e-6)
+    assert_array_equal(
+        weighted.predict(frame), regressor(n_jobs=2, **settings).fit(frame, y, weight).predict(frame)
+    )
+
+
+def test_many_rows_bend_block_by_block_as_few_do(monkeypatch):
+    """Inputs that are made piece by piece add up to those made at once."""
+    from gbmap._rows import blocks
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (30_000, 4))
+    y = np.sin(2 * X[:, 0])
+    at_once = regressor(2, knots=6).fit(X, y)
+    monkeypatch.setattr(blocks, "_KEPT_BYTES", 0)
+    assert_allclose(regressor(2, knots=6).fit(X, y).predict(X), at_once.predict(X), atol=1e-6)
+
+
+def test_a_warm_start_goes_on_to_the_bit(people):
+    frame, y = people
+    whole = regressor(5, knots=4).fit(frame, y)
+    model = regressor(2, knots=4, warm_start=True).fit(frame, y)
+    assert_array_equal(model.set_params(n_components=5).fit(frame, y).predict(frame), whole.predict(frame))
+
+
+def test_a_checkpoint_goes_on_to_the_bit(people, tmp_path):
+    frame, y = people
+    whole = regressor(4, knots=4).fit(frame, y)
+    path = tmp_path / "fit"
+    regressor(2, knots=4).fit(frame, y, checkpoint=path)
+    continued = regressor(4, knots=4).fit(frame, y, checkpoint=path)
+    assert_array_equal(continued.predict(frame), whole.predict(frame))
+
+
+def test_classes_are_told_apart_by_categories_and_bends(people):
+    frame, y = people
+    for target in (y > np.median(y), np.digitize(y, np.quantile(y, [0.3, 0.6]))):
+        model = GBMAPClassifier(5, knots="auto", random_state=0).fit(frame, target)
+        assert model.score(frame, target) > 0.95
+
+
+def test_the_ridges_of_groups_are_told(people):
+    frame, y = people
+    last = regressor(knots=4).fit(frame, y).history_[-1]
+    assert len(last.group_l2_regularizations) == 3
+    assert last.group_l2_regularizations[0] == last.l2_regularizations
