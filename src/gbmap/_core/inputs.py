@@ -112,15 +112,18 @@ class Inputs:
     def of(self, X: Any) -> Any:
         """Return the inputs of rows, (n, q), where these are and in their type; X itself if they are plain.
 
-        A missing number is filled, one of a column with marks or not. Rows of NumPy's give columns that are
-        contiguous: made one after the other, they take a fifth of the time.
+        A missing number is filled, one of a column with marks or not.
         """
-        if self.is_plain and (scipy.sparse.issparse(X) or not _has_missing(X)):
+        has_missing = not scipy.sparse.issparse(X) and _has_missing(X)
+        if self.is_plain and not has_missing:
             return X
-        xp = namespace(X)
-        columns = np.ascontiguousarray(X.T) if xp is np else X.T
-        is_missing = xp.isnan(columns) if len(self.missing_source) or _has_missing(X) else None
-        parts = [self._numbers(columns, is_missing)]
+        if namespace(X) is np:
+            return self._of_array(X, has_missing)
+        xp, columns = namespace(X), X.T
+        is_missing = xp.isnan(columns)
+        filled = xp.where(is_missing, asarray_like(self.fill[:, None], X), columns)
+        low, high, origin = (asarray_like(each[:, None], X) for each in (self.low, self.high, self.origin))
+        parts = [xp.minimum(xp.maximum(_take(filled, self.number_source), low), high) - origin]
         if len(self.missing_source):
             parts.append(xp.astype(_take(is_missing, self.missing_source), X.dtype))
         if len(self.category_source):
@@ -128,20 +131,36 @@ class Inputs:
             parts.append(xp.astype(is_there, X.dtype))
         return (parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)).T
 
-    def _numbers(self, columns: Any, is_missing: Any) -> Any:
-        xp = namespace(columns)
-        if is_missing is not None:
-            columns = xp.where(is_missing, asarray_like(self.fill[:, None], columns), columns)
-        x = _take(columns, self.number_source)
-        ends = (each[:, None] for each in (self.low, self.high, self.origin))
-        low, high, shift = (asarray_like(each, columns) for each in ends)
-        if xp is not np:
-            return xp.minimum(xp.maximum(x, low), high) - shift
-        np.maximum(x, low, out=x)
-        if np.isfinite(self.high).any():
-            np.minimum(x, high, out=x)
-        x -= shift
-        return x
+    def _of_array(self, X: Array, has_missing: bool) -> Array:
+        """Return the inputs of rows of NumPy's, as columns that are contiguous: these are made fastest."""
+        columns, n_numbers = np.ascontiguousarray(X.T), len(self.number_source)
+        out = np.empty((len(self), len(X)), X.dtype)
+        marks, categories = np.split(out[n_numbers:], [len(self.missing_source)])
+        if len(categories):
+            np.equal(columns[self.category_source], self.code[:, None], out=categories)
+        marks[:] = 0.0
+        if has_missing:
+            is_missing = np.isnan(columns)
+            marks[:] = is_missing[self.missing_source]
+            columns = np.where(is_missing, self.fill.astype(X.dtype)[:, None], columns)
+        numbers, (low, high, top) = out[:n_numbers], self._ends(X.dtype)
+        if self.has_limits.any():
+            columns = np.minimum(columns, top)
+        np.take(columns, self.number_source, axis=0, out=numbers, mode="clip")  # which needs no buffer
+        if self.has_limits.any():
+            numbers -= self.origin.astype(X.dtype)[:, None]
+            np.maximum(numbers, low, out=numbers)
+            if high is not None:
+                np.minimum(numbers, high, out=numbers)
+        return out.T
+
+    def _ends(self, dtype: Any) -> tuple[Any, Array | None, Array]:
+        """Return the least and the most that numbers can be, and columns; None where the last one tells."""
+        top = np.full(self.n_columns, -np.inf)
+        np.maximum.at(top, self.number_source, self.high)
+        low, high = ((each - self.origin)[:, None].astype(dtype) for each in (self.low, self.high))
+        goes_on = bool((self.high == top[self.number_source]).all())
+        return 0.0 if (low == 0).all() else low, None if goes_on else high, top[:, None].astype(dtype)
 
     def filled(self, X: Array) -> Array:
         """Return rows in memory with numbers in place of missing ones; X itself if there are none."""

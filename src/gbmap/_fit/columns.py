@@ -164,7 +164,6 @@ def plan_inputs(
         must_rise = monotone is not None and monotone[k] != 0
         pieces += [(k, *piece) for piece in _pieces(x, weight, most, must_rise)]
     found = np.array(pieces, dtype=np.float64).reshape(-1, 4)
-    found = found[np.argsort(found[:, 3], kind="stable")]  # bends last
     category = np.array(codes, dtype=np.float64).reshape(-1, 2)
     return Inputs(
         fill=fill,
