@@ -26,7 +26,9 @@ def random_model(seed, beta=5.0, m=8, p=4):
     """A model of noise, whose learners point anywhere, and rows around its data."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, p))
-    model = GBMAPRegressor(m, beta=beta, l2_regularization=1e-4, max_iter=20, tol=1e-3, random_state=0)
+    model = GBMAPRegressor(
+        m, beta=beta, knots=0, l2_regularization=1e-4, max_iter=20, tol=1e-3, random_state=0
+    )
     return model.fit(X, rng.normal(size=60)), rng.normal(0, 2, (12, p))
 
 
@@ -141,7 +143,7 @@ def test_outputs_are_added_up_or_picked(distances):
 
 def test_a_linear_model_has_one_distance():
     X, y = load_diabetes(return_X_y=True)
-    model = GBMAPRegressor(1, activation="identity", random_state=0).fit(X, y)
+    model = GBMAPRegressor(1, knots=0, activation="identity", random_state=0).fit(X, y)
     expected = np.abs(model.predict(X[:30])[:, None] - model.predict(X[:30]))
     path, bound = path_distances(model, X[:30], return_bound=True)
     np.testing.assert_allclose(path, expected, atol=1e-9)
@@ -151,7 +153,7 @@ def test_a_linear_model_has_one_distance():
 
 def test_an_initial_model_does_not_count():
     X, y = make_friedman1(200, random_state=0)
-    model = GBMAPRegressor(5, init=LinearRegression(), random_state=0).fit(X, y)
+    model = GBMAPRegressor(5, knots=0, init=LinearRegression(), random_state=0).fit(X, y)
     h = model.transform(X[:20]).sum(axis=1)
     assert (path_distances(model, X[:20]) >= np.abs(h[:, None] - h) - 1e-9).all()
     assert (path_distances(model, X[:20]) <= embedding_distances(model, X[:20]) + 1e-9).all()
@@ -160,7 +162,7 @@ def test_an_initial_model_does_not_count():
 @pytest.mark.parametrize("distances", [embedding_distances, path_distances])
 def test_any_kind_of_rows_and_number_of_threads_gives_the_same(distances):
     X, y = make_friedman1(300, random_state=0)
-    model = GBMAPRegressor(6, random_state=0, n_jobs=1).fit(X, y)
+    model = GBMAPRegressor(6, knots=0, random_state=0, n_jobs=1).fit(X, y)
     expected = distances(model, X, X[:100])
     for rows in (scipy.sparse.csr_array(X), np.asfortranarray(X)):
         np.testing.assert_allclose(distances(model, rows, X[:100]), expected, rtol=1e-10, atol=1e-12)
@@ -204,3 +206,105 @@ def test_other_columns_and_other_models_are_refused():
         embedding_distances(model, X, X[:, :3])
     with pytest.raises(TypeError, match=r"model must be a fitted GBMAP.*got LinearRegression"):
         path_distances(LinearRegression(), X)
+
+
+def bent_table(n=300, seed=0):
+    """Numbers, one of them with gaps, and a category: y bends in the first."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"size": rng.normal(50, 9, n), "age": rng.gamma(2.0, 20.0, n), "rank": rng.normal(size=n)}
+    )
+    X["kind"] = rng.choice(list("uvw"), n)
+    X.loc[rng.random(n) < 0.2, "age"] = np.nan
+    y = np.abs(X["size"] - 50) + 8 * (X["kind"] == "u") + X["age"].isna() * 5 + np.sin(X["rank"])
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def bent():
+    X, y = bent_table()
+    return X, GBMAPRegressor(6, knots=4, random_state=0).fit(X, y)
+
+
+def numbers_between(X, i, j, u):
+    """Rows on the line between two rows that are alike but for their numbers."""
+    rows = pd.concat([X.iloc[[i]]] * len(u), ignore_index=True)
+    for name in X.columns[:3]:
+        rows[name] = X[name].iloc[i] + u * (X[name].iloc[j] - X[name].iloc[i])
+    return rows
+
+
+def test_where_columns_bend_the_variation_is_that_of_the_prediction_on_the_line(bent):
+    X, model = bent
+    alike = np.flatnonzero((X["kind"] == "u") & X["age"].notna())[:6]
+    path, bound = path_distances(model, X.iloc[alike], tol=1e-7, return_bound=True)
+    u = np.linspace(0, 1, 40_001)
+    for i, j in [(0, 1), (2, 3), (5, 4)]:
+        along = model.predict(numbers_between(X, alike[i], alike[j], u))
+        assert path[i, j] == pytest.approx(np.abs(np.diff(along)).sum(), rel=1e-5)
+    assert (bound <= 1e-4 * path.max()).all()
+
+
+def test_where_columns_bend_the_result_and_its_bound_enclose_the_truth_and_the_difference(bent):
+    X, model = bent
+    rows = X[:40]
+    difference = np.abs(model.predict(rows)[:, None] - model.predict(rows))
+    fine, finer = path_distances(model, rows, tol=1e-8, return_bound=True)
+    for tol in (1e-1, 1e-3):
+        path, bound = path_distances(model, rows, tol=tol, return_bound=True)
+        assert (path <= fine + finer + 1e-9).all()
+        assert (fine <= path + bound + 1e-9).all()
+        assert (path >= difference - 1e-9).all()
+        np.testing.assert_array_equal(path, path.T)
+        np.testing.assert_allclose(path_distances(model, rows, rows, tol=tol), path, atol=2 * bound.max())
+    assert not np.diag(path).any()
+
+
+def test_cutting_a_line_in_two_adds_up(bent):
+    X, model = bent
+    alike = np.flatnonzero((X["kind"] == "v") & X["age"].notna())[:2]
+    ends = numbers_between(X, *alike, np.array([0.0, 0.37, 1.0]))
+    path = path_distances(model, ends, tol=1e-8)
+    assert path[0, 1] + path[1, 2] == pytest.approx(path[0, 2], rel=1e-6)
+
+
+def test_a_line_from_a_gap_or_between_categories_leads_evenly_over(bent):
+    X, model = bent
+    row = X[X["age"].notna() & (X["kind"] == "u")].iloc[[0]]
+    kind, gap = row.assign(kind="w"), row.assign(age=np.nan)
+    for other in (kind, gap):
+        path = path_distances(model, row, other, tol=1e-8)[0, 0]
+        assert path >= abs(model.predict(row) - model.predict(other))[0] - 1e-9
+        assert path <= embedding_distances(model, row, other)[0, 0] * (1 + 1e-9) or other is gap
+
+
+def test_a_column_that_rises_and_falls_can_be_further_than_the_embedding_tells():
+    x = np.linspace(-1, 1, 400)[:, None]
+    model = GBMAPRegressor(1, knots=1, random_state=0).fit(x, np.abs(x[:, 0]))
+    ends = np.array([[-0.9], [0.9]])
+    along = model.predict(np.linspace(-0.9, 0.9, 20_001)[:, None])
+    assert embedding_distances(model, ends)[0, 1] < 0.1
+    assert path_distances(model, ends)[0, 1] > 1
+    assert path_distances(model, ends)[0, 1] == pytest.approx(np.abs(np.diff(along)).sum(), rel=1e-3)
+
+
+def test_bent_paths_of_linear_learners_are_sums_over_their_pieces():
+    X, y = make_friedman1(300, random_state=0)
+    model = GBMAPRegressor(2, knots=3, activation="identity", random_state=0).fit(X, y)
+    path, bound = path_distances(model, X[:1], X[1:2], return_bound=True)
+    along = model.predict(X[:1] + np.linspace(0, 1, 40_001)[:, None] * (X[1:2] - X[:1]))
+    assert path[0, 0] == pytest.approx(np.abs(np.diff(along)).sum(), rel=1e-4)
+    assert not bound.any()
+
+
+def test_bent_paths_are_the_same_for_any_number_of_threads_and_add_up_over_outputs(bent, monkeypatch):
+    X, model = bent
+    expected = path_distances(model, X[:30], X[30:60])
+    monkeypatch.setattr("gbmap.distances._CUT_NUMBERS_AT_A_TIME", 1 << 12)
+    for n_jobs in (1, 2):
+        found = path_distances(model.set_params(n_jobs=n_jobs), X[:30], X[30:60])
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    model.set_params(n_jobs=None)
+    classes = GBMAPClassifier(3, knots=2, random_state=0).fit(X, X["kind"].to_numpy() + "!")
+    each = [path_distances(classes, X[:9], X[9:20], output=k) for k in classes.classes_]
+    np.testing.assert_allclose(path_distances(classes, X[:9], X[9:20]), sum(each), rtol=1e-12)

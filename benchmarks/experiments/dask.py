@@ -91,7 +91,7 @@ def measure(case: Case, seed: int) -> dict[str, str]:
 
     in_memory = case.method == MEMORY
     X, y = rows_in_memory(case) if in_memory else rows_on_workers(case)
-    model = GBMAPRegressor(M, random_state=seed, n_jobs=case.threads if in_memory else None)
+    model = GBMAPRegressor(M, knots=0, random_state=seed, n_jobs=case.threads if in_memory else None)
     watched = watched_passes(case.n_rows) if in_memory else watched_rounds()
     with watched as rounds, left_in_parts(bool(case.parts)):
         start = time.perf_counter()

@@ -84,7 +84,7 @@ def _fits(X: Any, y: Any, m: int, repeats: int, wait: Any, peer: str, **more: An
     from gbmap import GBMAPClassifier
 
     def fit(seed: int) -> Any:
-        model = GBMAPClassifier(n_components=m, random_state=seed, **TABLE_3, **more)
+        model = GBMAPClassifier(n_components=m, knots=0, random_state=seed, **TABLE_3, **more)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is the paper's
             return model.fit(X, y)

@@ -109,7 +109,7 @@ def fit(kind: str, folder: str, m: str, seed: str, limit: str) -> None:
     """Fit the file under the limit, and print what it took."""
     from gbmap import GBMAPRegressor
 
-    model, mapping = GBMAPRegressor(int(m), random_state=int(seed)), 0.0
+    model, mapping = GBMAPRegressor(int(m), knots=0, random_state=int(seed)), 0.0
     with held_to(int(limit)) as held, watched_memory() as memory:
         if kind == "parquet":
             mapping, _ = timed(lambda: map_parquet(Path(folder)))

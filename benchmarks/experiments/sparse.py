@@ -49,7 +49,8 @@ def candidates() -> dict[str, list[Any]]:
 
     return {
         "gbmap": [
-            GBMAPClassifier(3, l2_regularization=ridge, standardize=False, random_state=0) for ridge in RIDGES
+            GBMAPClassifier(3, l2_regularization=ridge, standardize=False, knots=0, random_state=0)
+            for ridge in RIDGES
         ],
         "logistic-regression": [LogisticRegression(C=C, max_iter=300) for C in INVERSE_RIDGES],
     }

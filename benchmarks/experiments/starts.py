@@ -1,6 +1,6 @@
 """What more random starts of a learner buy: training loss against processor time, learner by learner.
 
-All rows of a set, m = 16, one thread, default settings otherwise.
+All rows of a set, m = 16, one thread, no knots, default settings otherwise.
 """
 
 from __future__ import annotations

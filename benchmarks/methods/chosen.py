@@ -29,7 +29,7 @@ SYNTHETIC = {"standardize": False}
 
 @dataclass(frozen=True)
 class ChosenPredictor:
-    """``GBMAPRegressorCV`` or ``GBMAPClassifierCV`` as it comes: a fit holds the whole choice."""
+    """``GBMAPRegressorCV`` or ``GBMAPClassifierCV``, without knots: a fit holds the whole choice."""
 
     name: str = "gbmap-cv"
     refine: bool = False
@@ -74,11 +74,11 @@ class RefinedFeatures:
 
 
 def estimator(task: Task, **params: Any) -> Any:
-    """An unfitted GBMAP on one thread, as the paper's unless told: not refined."""
+    """An unfitted GBMAP on one thread, as the paper's unless told: without knots, not refined."""
     import gbmap
 
     kind = gbmap.GBMAPClassifier if task == "classification" else gbmap.GBMAPRegressor
-    return kind(n_jobs=1, **{"refine": False, **params})
+    return kind(n_jobs=1, **{"knots": 0, "refine": False, **params})
 
 
 def search(task: Task, seed: int, template: Mapping[str, Any], **params: Any) -> Any:

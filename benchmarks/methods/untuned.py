@@ -21,7 +21,7 @@ class Untuned:
 
 
 def _gbmap(data: Data, seed: int) -> Any:
-    return estimator(data.task, refine="auto", random_state=seed)
+    return estimator(data.task, knots="auto", refine="auto", random_state=seed)
 
 
 def _trees(data: Data, seed: int) -> Any:
@@ -34,6 +34,7 @@ def _trees(data: Data, seed: int) -> Any:
 UNTUNED = (
     Untuned("gbmap", _gbmap),
     Untuned("gbmap-auto", lambda data, seed: _gbmap(data, seed).set_params(n_components="auto")),
+    Untuned("gbmap-plain", lambda data, seed: _gbmap(data, seed).set_params(knots=0)),
     Untuned("gbmap-boosted", lambda data, seed: _gbmap(data, seed).set_params(refine=False)),
     Untuned("linear", lambda data, seed: linear_model(data.task, 1.0)),
     Untuned("hist-gradient-boosting", _trees),

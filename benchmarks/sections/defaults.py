@@ -15,6 +15,7 @@ NAMES = tuple(method.name for method in UNTUNED)
 TITLES = {
     "gbmap": "gbmap",
     "gbmap-auto": 'gbmap, `n_components="auto"`',
+    "gbmap-plain": "gbmap, `knots=0`",
     "gbmap-boosted": "gbmap, `refine=False`",
     "linear": "linear",
     "hist-gradient-boosting": "HistGradientBoosting",

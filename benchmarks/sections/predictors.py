@@ -42,7 +42,7 @@ the paper has no figures. *m* and *beta* are medians of what was chosen. Another
 *gbmap, loose* is the same with `tol=1e-3`: a learner ends far from its minimum. gbmap converges; the learners
 behind the paper's figures ended when the gradient was below 1e-3, often after ten iterations. *gbmap, chosen*
 is `GBMAPRegressorCV` or `GBMAPClassifierCV` with default settings, *gbmap, refined* the same with
-`refine=True`; they need no draws."""
+`refine=True`; they need no draws. All are of the paper's form, without knots (`knots=0`)."""
 
 PAPER_SPLIT = """\
 The paper's figures come from one split, whose seed is known (49). Here is the split of our rows with that

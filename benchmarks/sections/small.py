@@ -14,7 +14,7 @@ TARGET = Target("every data set, same number of threads: XGBoost / gbmap, at lea
 
 INTRODUCTION = """\
 Seconds of one fit on all rows of each real data set, strings one-hot encoded, median over the repeats:
-gbmap with m = 20 and default settings, XGBoost with 500 trees of depth 4, both with the number of threads
+gbmap with m = 20 and `knots=0`, XGBoost with 500 trees of depth 4, both with the number of threads
 that is given.
 
 Where gbmap falls short, the sets are so small that most of its time is the cost of calls, not of numbers; on

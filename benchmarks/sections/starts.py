@@ -19,7 +19,7 @@ ONE = methods.STARTS[0]
 
 INTRODUCTION = f"""\
 Training loss against processor time on one thread, with 1 to {methods.STARTS[-1].n_init} random starts of
-each learner (`n_init`), m = {ONE.m} and default settings, all rows of a set, mean over seeds. The loss is a
+each learner (`n_init`), m = {ONE.m} and `knots=0`, all rows of a set, mean over seeds. The loss is a
 share of that of the best constant. Starts race on a sample; only the winner meets all rows. *As good after*
 is the number of learners with which the mean loss is down to what {ONE.m} learners of one start reach, and
 *in time* what it takes to get there, as a share of theirs: below one, more starts are the faster way to that

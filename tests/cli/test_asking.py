@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import gbmap
+from gbmap._fitted.model import FittedModel
 
 
 def test_a_model_is_scored_beside_what_was_known_at_the_fit(run, folder):
@@ -73,7 +74,7 @@ def test_a_model_file_tells_what_it_is(run, folder):
     document = json.loads(run("inspect", folder / "price.gbmap", "--json").out)
     assert "Predicts price: regression" in text
     assert f"gbmap {gbmap.__version__}" in text
-    n_learners = len(gbmap.load(folder / "price.gbmap").pipeline_[-1].ensemble_)
+    n_learners = len(gbmap.load(folder / "price.gbmap").model_.ensemble_)
     assert document["parameters"]["n_components"] == str(n_learners)
     assert document["detector"]["reference_rows"] == 480
     assert document["detector"]["calibration_rows"] == 120
@@ -187,7 +188,7 @@ def test_onnx_knows_rare_and_new_categories_as_the_model_does(run, folder, rare,
     model = gbmap.load(folder / "rare.gbmap")
     rare = rare.copy()
     assert "street 39" in set(rare["street"])
-    assert not any("street 39" in name for name in model.pipeline_["columns"].get_feature_names_out())
+    assert not any("street 39" in name for name in FittedModel.of(model.model_).input_names)
     rare.loc[5:8, "street"] = "never seen"
     features = model.features(rare)
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx")

@@ -42,7 +42,7 @@ def test_json_is_one_document_with_the_same_facts_and_the_rest_goes_elsewhere(ru
 def test_refine_refines_and_says_so(run, folder):
     ended = fit(run, folder, "--drop", "class", "--refine", *CHOSEN)
     assert "3 learners, refined together, beta 5, ridge 0.001." in ended.out
-    assert gbmap.load(folder / "made.gbmap").pipeline_[-1].n_refinements_[0] > 0
+    assert gbmap.load(folder / "made.gbmap").model_.n_refinements_[0] > 0
 
 
 def test_options_reach_the_model(run, folder):
@@ -62,7 +62,7 @@ def test_options_reach_the_model(run, folder):
     ]
     assert fit(run, folder, *options, "--no-reference", "--jobs", 1).code == 0
     model = gbmap.load(folder / "made.gbmap")
-    fitted = model.pipeline_[-1]
+    fitted = model.model_
     assert (model.n_components, fitted.beta, fitted.l2_regularization, fitted.loss) == (3, 2.0, 0.5, "huber")
     assert (fitted.random_state, fitted.n_jobs, model.detector_) == (7, 1, None)
     assert model.n_held_out_ == 300
@@ -71,7 +71,7 @@ def test_options_reach_the_model(run, folder):
 def test_the_ridge_is_what_the_fit_finds_unless_it_is_given(run, folder):
     for options in ([], ["--l2", "auto"]):
         document = json.loads(fit(run, folder, "--drop", "class", "--json", *options).out)
-        fitted = gbmap.load(folder / "made.gbmap").pipeline_[-1]
+        fitted = gbmap.load(folder / "made.gbmap").model_
         assert fitted.l2_regularization == "auto"
         assert document["parameters"]["l2_regularization"] == fitted.l2_regularization_ > 0
 

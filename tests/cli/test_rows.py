@@ -78,7 +78,7 @@ def test_coefficients_are_slopes_of_the_prediction(run, folder, more, tmp_path):
     model, step = gbmap.load(folder / "price.gbmap"), 1e-4
     features = model.features(more)
     moved = features.assign(size=features["size"] + step)
-    difference = (model.pipeline_.predict(moved) - model.pipeline_.predict(features)) / step
+    difference = (model.model_.predict(moved) - model.model_.predict(features)) / step
     np.testing.assert_allclose(slopes["size"], difference, rtol=1e-3, atol=1e-6)
     scaled = table(
         run(

@@ -51,7 +51,7 @@ def model(shop):
 
 def scores(model, frame):
     """Return the score of each row and output, in the order of the columns that explain a row."""
-    pipeline = model.pipeline_
+    pipeline = model.model_
     function = getattr(pipeline, "decision_function", pipeline.predict)
     return np.asarray(function(model.features(frame))).reshape(len(frame), -1)
 
@@ -71,7 +71,6 @@ def test_the_columns_are_what_they_are_taken_for(shop, model):
     assert {name for name, kind in kinds.items() if kind == "dropped"} == dropped
     assert {name for name, kind in kinds.items() if kind == "date"} == {"ordered", "logged at"}
     assert (kinds["member"], kinds["mixed"], kinds["colour"]) == ("number", "category", "category")
-    assert bool(model.pipeline_["columns"].sparse_output_) == shop.is_sparse
     assert shop.fitted["rows"] == 400
     assert finite(shop.fitted)
 
@@ -84,7 +83,7 @@ def test_predictions_are_those_of_the_library(shop, model, predicted):
         return
     assert (predicted["prediction"] == expected).all()
     shares = predicted.drop(columns="prediction")
-    assert list(shares.columns) == [f"probability_{label}" for label in model.pipeline_.classes_]
+    assert list(shares.columns) == [f"probability_{label}" for label in model.model_.classes_]
     np.testing.assert_allclose(shares, model.predict_proba(shop.later), rtol=1e-12)
 
 
@@ -101,7 +100,7 @@ def test_attributions_add_up_to_the_scores_behind_the_predictions(shop, model, r
     n_outputs = expected.shape[1]
     assert len(reasons) == 150 * n_outputs
     if n_outputs > 1:
-        assert reasons.pop("output").tolist() == 150 * model.pipeline_.classes_.tolist()
+        assert reasons.pop("output").tolist() == 150 * model.model_.classes_.tolist()
     assert reasons.pop('order "no."').tolist() == np.repeat(shop.later['order "no."'], n_outputs).tolist()
     used = [column["name"] for column in shop.fitted["columns"] if column["kind"] != "dropped"]
     assert list(reasons.columns) == [*used, "base_value"]

@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._fitted.model import FittedModel, dense
 from gbmap.estimators.base import predictor_of
 from gbmap.inspection import explain
 
@@ -35,7 +36,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 import onnx  # noqa: E402
 import skl2onnx  # noqa: E402
-from skl2onnx.common.data_types import FloatTensorType  # noqa: E402
+from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType  # noqa: E402
 
 from gbmap.onnx import as_inputs, register, to_onnx  # noqa: E402
 
@@ -45,13 +46,16 @@ SPREAD = {np.float32: 1e-5, np.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 MODELS = {
-    "regressor": lambda: GBMAPRegressor(6, random_state=0).fit(X, Y),
+    "regressor": lambda: GBMAPRegressor(6, knots=0, random_state=0).fit(X, Y),
+    "bent": lambda: GBMAPRegressor(6, knots=5, random_state=0).fit(X, Y),
     "linear": lambda: GBMAPRegressor(2, activation="identity", random_state=0).fit(X, Y),
     "targets": lambda: GBMAPRegressor(4, random_state=0).fit(X, np.c_[Y, -Y, Y**2]),
     "linear targets": lambda: GBMAPRegressor(2, activation="identity", random_state=0).fit(X, np.c_[Y, -Y]),
     "monotone": lambda: GBMAPRegressor(4, monotonic_cst=[1, 0, 0, 1, 0], random_state=0).fit(X, Y),
     "sparse": lambda: GBMAPRegressor(4, random_state=0).fit(scipy.sparse.csr_array(X), Y),
-    "sharp": lambda: GBMAPRegressor(4, beta=100.0, standardize=False, tol=1e-4, random_state=0).fit(X, Y),
+    "sharp": lambda: GBMAPRegressor(4, beta=100.0, standardize=False, tol=1e-4, knots=0, random_state=0).fit(
+        X, Y
+    ),
     "two classes": lambda: GBMAPClassifier(5, random_state=0).fit(X, np.where(Y > 14, "high", "low")),
     "three classes": lambda: GBMAPClassifier(4, random_state=0).fit(X, LEVELS - 1),
     "exponential": lambda: GBMAPClassifier(4, loss="exponential", random_state=0).fit(X, Y > 14),
@@ -84,6 +88,14 @@ def expected(model, rows, output):
     return getattr(model, method.get(output, "predict"))(rows)
 
 
+def away_from_knots(model, rows):
+    """Return which rows no rounding brings to the other side of a knot, where coefficients jump."""
+    fitted = FittedModel.of(model)
+    numbers, source = dense(fitted.read_given(rows)), fitted.inputs.number_source
+    scale = fitted.model.scale_[source]
+    return ~(np.abs(numbers[:, source] - fitted.inputs.low) < 1e-5 * scale).any(axis=1)
+
+
 def assert_agrees(model, rows, given, dtype):
     """In a type's digits; those of a sum count against the largest of what is added."""
     embedding = np.abs(model.transform(rows)).max(initial=1)
@@ -95,6 +107,8 @@ def assert_agrees(model, rows, given, dtype):
             continue
         assert values.dtype == dtype
         size = embedding if output in ("score", "prediction") else np.abs(right).max(initial=1)
+        if output == "coefficients" and dtype == np.float32:
+            values, right = (each[away_from_knots(model, rows)] for each in (values, right))
         np.testing.assert_allclose(values, right, rtol=0, atol=SPREAD[dtype] * size, err_msg=output)
 
 
@@ -117,15 +131,17 @@ def embedding_session(name, dtype):
 
 
 @DTYPES
-@pytest.mark.parametrize("name", ["regressor", "three classes"])
+@pytest.mark.parametrize("name", ["regressor", "bent", "three classes"])
 @given(rows=arrays(np.float32, (3, 5), elements=st.floats(-(2.0**100), 2.0**100, width=32)))
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_the_embedding_of_any_row_is_right_to_the_digits_of_its_terms(name, dtype, rows):
     model = model_named(name)
     ensemble, rows = model.ensemble_, rows.astype(np.float64)
     (embedding,) = embedding_session(name, dtype).run(None, {"X": rows.astype(dtype)})
-    terms = np.abs(rows - model.mean_) @ np.abs(ensemble.weights.T) + np.abs(ensemble.offsets) + 1
-    assert (np.abs(embedding - ensemble.embed(rows)) <= SPREAD[dtype] * terms).all()
+    fitted = FittedModel.of(model)
+    sizes = np.abs(fitted.read(rows) - fitted.input_mean)
+    terms = sizes @ np.abs(ensemble.weights.T) + np.abs(ensemble.offsets) + 1
+    assert (np.abs(embedding - model.transform(rows)) <= SPREAD[dtype] * terms).all()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -150,10 +166,11 @@ def test_probabilities_stay_right_where_all_of_them_are_tiny_or_nearly_one(name,
         model.ensemble_ = replace(model.ensemble_, intercepts=model.ensemble_.intercepts - shift / m)
 
 
+@pytest.mark.parametrize("knots", [0, 4])
 @pytest.mark.parametrize(("dtype", "mean"), [(np.float32, 1e4), (np.float64, 1e12)])
-def test_columns_with_a_large_mean_keep_their_digits(dtype, mean):
+def test_columns_with_a_large_mean_keep_their_digits(dtype, mean, knots):
     rows = (X + mean).astype(dtype)
-    model = GBMAPRegressor(4, random_state=0).fit(rows, Y)
+    model = GBMAPRegressor(4, knots=knots, random_state=0).fit(rows, Y)
     given = run(to_onnx(model, dtype=dtype), rows)["prediction"]
     tolerance = {np.float32: 1e-5, np.float64: 1e-10}[dtype]
     np.testing.assert_allclose(given, model.predict(rows.astype(np.float64)), atol=tolerance * Y.std())
@@ -277,7 +294,7 @@ def test_an_init_model_is_refused_but_for_what_the_gbmap_adds_to_it(init):
     given = run(to_onnx(model, outputs=["embedding", "coefficients"], dtype=np.float64), X)
     f_0 = init(X) if callable(init) else model.init_.predict(X)
     np.testing.assert_allclose(f_0 + given["embedding"].sum(axis=1), model.predict(X), rtol=1e-12)
-    np.testing.assert_allclose(given["coefficients"], explain(model, X).coefficients, rtol=1e-12)
+    np.testing.assert_allclose(given["coefficients"], explain(model, X).coefficients, rtol=1e-10)
 
 
 # Pipelines
@@ -385,7 +402,8 @@ def test_an_imputer_that_has_seen_no_gap_leaves_no_empty_tensor():
 def test_other_steps_before_a_gbmap_convert_too(before, kind):
     pd = pytest.importorskip("pandas")
     rows = X if kind == "array" else pd.DataFrame(X, columns=list("abcde"))
-    model = make_pipeline(before, GBMAPRegressor(3, random_state=0)).fit(rows, Y)
+    # Not with knots: the embedding is so flat in places that they lie within the digits of float32.
+    model = make_pipeline(before, GBMAPRegressor(3, knots=0, random_state=0)).fit(rows, Y)
     assert_agrees(model, rows, run(to_onnx(model, rows), rows), np.float32)
 
 
@@ -548,14 +566,16 @@ def test_a_missing_package_names_its_extra(monkeypatch):
 
 
 @DTYPES
-@pytest.mark.parametrize("name", ["regressor", "targets", "linear", "sparse", "two classes", "three classes"])
+@pytest.mark.parametrize(
+    "name", ["regressor", "bent", "targets", "linear", "sparse", "two classes", "three classes"]
+)
 def test_the_spread_is_that_of_python(name, dtype):
     model = model_named(name)
     outputs = ["spread", *(["std"] if isinstance(model, GBMAPRegressor) else [])]
     rows = (2 * X).astype(dtype)
     found = run(to_onnx(model, outputs=outputs, dtype=dtype), rows)
     posterior = predictor_of(model).known_posterior
-    expected = posterior.deviation(model.ensemble_, rows.astype(np.float64))
+    expected = posterior.deviation(model.ensemble_, FittedModel.of(model).read(rows.astype(np.float64)))
     rtol = 1e-3 if dtype is np.float32 else 1e-9
     np.testing.assert_allclose(found["spread"].reshape(len(X), -1), expected, rtol=rtol)
     assert found["spread"].ndim == (2 if model.ensemble_.n_outputs > 1 else 1)
@@ -575,3 +595,162 @@ def test_the_spread_of_wide_rows_needs_few_directions():
 def test_a_classifier_has_no_std():
     with pytest.raises(ValueError, match="outputs must be some of"):
         to_onnx(model_named("two classes"), outputs=["std"])
+
+
+# --- categories and gaps of the estimators' own ---------------------------------------------------
+
+
+def wares(n=240, seed=0):
+    """Return a frame of text, categories of numbers and of truths, truths, and numbers, with gaps."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "weight (kg)": rng.gamma(2.0, 3.0, n),
+            "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(5, 2, n)),
+            "colour": rng.choice(np.array(["red", 'bl"ue\n', "漢字😀", None], dtype=object), n),
+            "shop": pd.Categorical(rng.choice(["north", "south"], n)),
+            "grade": pd.Categorical(rng.integers(1, 4, n)),
+            "sold": pd.Categorical(rng.random(n) < 0.5),
+            "new": rng.random(n) < 0.5,
+        }
+    )
+    frame.loc[0, "colour"] = "of one row"  # too few to be an input
+    y = np.abs(frame["weight (kg)"] - 5) + 2.0 * (frame["colour"] == "red") + (frame["shop"] == "south")
+    y += frame["age"].isna() + (frame["grade"] == 2) * 1.5 + (frame["sold"] == True) - frame["new"]  # noqa: E712
+    return frame, y.to_numpy(dtype=float)
+
+
+def odd_wares(dtype=np.float64):
+    """Return rows beyond fences, and with categories and gaps that the fit has not seen."""
+    frame = wares(12, seed=1)[0].astype({"shop": object, "grade": float, "sold": object, "new": object})
+    numbers = ["weight (kg)", "age"]
+    frame[numbers] = frame[numbers].astype(dtype).astype(np.float64)
+    frame.loc[0, numbers], frame.loc[1, numbers], frame.loc[2, numbers] = 1e9, -1e9, np.nan
+    frame.loc[3, ["colour", "shop"]] = "unknown"
+    frame.loc[4, ["colour", "shop"]] = None
+    frame.loc[5, "grade"], frame.loc[6, "grade"] = 7.0, np.nan
+    frame.loc[7, ["sold", "new"]] = None
+    frame.loc[8, "colour"], frame.loc[9, "colour"] = "of one row", np.nan
+    return frame
+
+
+@DTYPES
+@pytest.mark.parametrize("knots", [0, 4])
+def test_text_and_gaps_count_as_in_python(dtype, knots):
+    (frame, y), rows = wares(), odd_wares(dtype)
+    model = GBMAPRegressor(4, knots=knots, random_state=0).fit(frame, y)
+    outputs = ["prediction", "embedding", "coefficients", "spread", "std"]
+    onnx_model = to_onnx(model, outputs=outputs, dtype=dtype)
+    assert [value.name for value in onnx_model.graph.input][:3] == ["weight__kg_", "age", "colour"]
+    assert json.loads(metadata(onnx_model)["feature_names"]) == list(frame.columns)
+    assert metadata(onnx_model)["missing_text"] == ""
+    given = run(onnx_model, rows)
+    spread, std = given.pop("spread"), given.pop("std")
+    assert_agrees(model, rows, given, dtype)
+    rtol = 1e-3 if dtype is np.float32 else 1e-9
+    np.testing.assert_allclose(std, model.predict(rows, return_std=True)[1], rtol=rtol)
+    inputs = FittedModel.of(model).read(rows)
+    expected = predictor_of(model).known_posterior.deviation(model.ensemble_, inputs)
+    np.testing.assert_allclose(spread, expected[:, 0], rtol=rtol)
+
+
+def test_text_of_polars_and_gaps_of_any_kind_are_taken():
+    pl, (frame, y) = pytest.importorskip("polars"), wares()
+    frame = frame[["weight (kg)", "age", "colour", "new"]]
+    model = GBMAPClassifier(3, knots=3, random_state=0).fit(pl.from_pandas(frame), np.digitize(y, [3, 5]))
+    onnx_model = to_onnx(model, dtype=np.float64)
+    for rows in (pl.from_pandas(frame), frame.convert_dtypes(), odd_wares()[list(frame)]):
+        rows = rows.astype({"new": "boolean"}) if rows.shape[0] == 12 else rows
+        assert_agrees(model, rows, run(onnx_model, rows), np.float64)
+
+
+def test_missing_text_is_told_by_hand_as_nothing_or_as_python_writes_it():
+    frame, y = wares()
+    frame = frame[["colour", "age"]]
+    model = GBMAPRegressor(3, random_state=0).fit(frame, y)
+    session = onnxruntime.InferenceSession(to_onnx(model, dtype=np.float64).SerializeToString())
+    expected = model.predict(odd_wares().assign(colour=None)[["colour", "age"]])
+    for text in ("", "nan", "None", None):
+        texts = np.full((12, 1), text, dtype=object)
+        found = session.run(["prediction"], {"colour": texts, "age": odd_wares()[["age"]].to_numpy()})[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_categories_that_are_called_like_a_missing_one_stay_categories():
+    pd = pytest.importorskip("pandas")
+    texts = np.array(["", "nan", "None", None, "<NA>"], dtype=object)
+    frame = pd.DataFrame({"text": np.tile(texts, 20)}, dtype=object)
+    model = GBMAPRegressor(2, random_state=0).fit(frame, np.tile([1.0, 5.0, 2.0, 9.0, 4.0], 20))
+    onnx_model = to_onnx(model, dtype=np.float64)
+    assert metadata(onnx_model)["missing_text"] == "missing 1"
+    np.testing.assert_allclose(run(onnx_model, frame)["prediction"], model.predict(frame), rtol=1e-9)
+
+
+@DTYPES
+def test_numbers_that_are_named_as_categories_are_compared(dtype):
+    rows = X.copy()
+    rows[:, 0] = np.tile([0.1, 10.0, 20.0, np.nan], 50)
+    model = GBMAPRegressor(3, categorical_features=[0], random_state=0).fit(rows, Y + (rows[:, 0] == 20))
+    rows[:, 1:] = rows[:, 1:].astype(dtype)
+    rows[:3, 0], rows[3, 1] = [5.0, -1.0, 1e9], np.nan
+    onnx_model = to_onnx(model, dtype=dtype, outputs=["prediction", "embedding"])
+    assert [value.name for value in onnx_model.graph.input] == ["X"]
+    assert_agrees(model, rows, run(onnx_model, rows), dtype)
+
+
+@DTYPES
+@pytest.mark.parametrize("knots", [0, 4])
+def test_a_missing_number_is_filled_in_a_column_that_never_missed_one(dtype, knots):
+    model = GBMAPRegressor(3, knots=knots, random_state=0).fit(X, Y)
+    rows = X[:20].astype(dtype)
+    rows[::2, 1], rows[::3, 3] = np.nan, np.nan
+    given = run(to_onnx(model, outputs=all_outputs(model), dtype=dtype), rows)
+    assert_agrees(model, rows.astype(np.float64), given, dtype)
+
+
+def test_marks_and_bends_behind_a_scaler_are_those_of_what_it_gives():
+    rows = X.copy()
+    rows[::4, 1] = np.nan
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(3, knots=4, random_state=0)).fit(rows, Y)
+    rows[0], rows[1] = 1e9, -1e9
+    onnx_model = to_onnx(model, rows, outputs=all_outputs(model[-1]), dtype=np.float64)
+    assert_agrees(model, rows, run(onnx_model, rows), np.float64)
+
+
+def test_skl2onnx_converts_a_model_of_text():
+    register()
+    frame, y = wares()
+    frame = frame[["weight (kg)", "colour", "age"]].rename(columns={"weight (kg)": "weight"})
+    rows = odd_wares().rename(columns={"weight (kg)": "weight"})[list(frame)]
+    model = GBMAPRegressor(3, knots=3, random_state=0).fit(frame, y)
+    kinds = [("weight", DoubleTensorType), ("colour", StringTensorType), ("age", DoubleTensorType)]
+    onnx_model = skl2onnx.convert_sklearn(
+        model, initial_types=[(name, kind([None, 1])) for name, kind in kinds], target_opset=17
+    )
+    (given,) = run(onnx_model, rows).values()
+    np.testing.assert_allclose(given[:, 0], model.predict(rows), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"column 'colour' must be text in the graph, .* got numbers"):
+        skl2onnx.convert_sklearn(model, initial_types=[("X", FloatTensorType([None, 3]))], target_opset=17)
+
+
+def test_categories_that_a_tensor_cannot_tell_are_refused():
+    pd = pytest.importorskip("pandas")
+    y = np.tile([1.0, 2.0, 4.0], 20)
+
+    def model_of(values):
+        frame = pd.DataFrame({"kind": pd.Categorical(values * 20)})
+        return GBMAPRegressor(1, random_state=0).fit(frame, y)
+
+    for values in (list(pd.date_range("2020-01-01", periods=3)), ["a", 1, 2]):
+        with pytest.raises(TypeError, match=r"all text or all numbers in ONNX, but column 'kind'"):
+            to_onnx(model_of(values))
+    close = model_of([2**24, 2**24 + 1, 2**24 + 2])
+    with pytest.raises(ValueError, match=r"dtype must tell the categories of column 'kind' apart"):
+        to_onnx(close)
+    to_onnx(close, dtype=np.float64)
+    frame = pd.DataFrame({"kind": ["a", "b", "c"] * 20})
+    before = make_column_transformer(("passthrough", ["kind"]), verbose_feature_names_out=False)
+    behind = make_pipeline(before.set_output(transform="pandas"), GBMAPRegressor(1, random_state=0))
+    with pytest.raises(ValueError, match=r"column 'kind' must be numbers where preprocessing hands it"):
+        to_onnx(behind.fit(frame, y), frame)

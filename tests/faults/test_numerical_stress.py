@@ -53,6 +53,12 @@ def target(loss, y):
     return y if loss in REGRESSION else y > np.median(y)
 
 
+def inputs_of(model, X):
+    """Return what the learners of a model are given of rows."""
+    predictor = predictor_of(model)
+    return predictor.fitted_inputs.inputs.of(predictor.read(X))
+
+
 def assert_sound(model, X):
     """Assert that what a model tells about the rows of its fit is finite, and that its loss never rose.
 
@@ -61,7 +67,7 @@ def assert_sound(model, X):
     told = {
         "score": model.decision_function(X) if is_classifier(model) else model.predict(X),
         "embedding": model.transform(X),
-        "gradient": model.ensemble_.gradient(predictor_of(model).read(X)),
+        "gradient": model.ensemble_.gradient(inputs_of(model, X)),
         "loss": model.loss_curve_,
         "importance": model.feature_importances_,
         "mean": model.mean_,

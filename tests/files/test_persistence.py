@@ -604,7 +604,7 @@ def own_model(nth):
 SPARE = {
     "_sklearn_version", "_seed", "_n_features_out", "n_iter_", "validation_loss_curve_", "faithfulness_",
     "n_samples_seen_", "var_", "threshold_", "offset_", "verbose", "validation_loss", "converged",
-    "n_evaluations", "n_iter", "delta", "n_missing", "levels", "parts", "ensemble_", "_drifter", "pipeline_",
+    "n_evaluations", "n_iter", "delta", "n_missing", "levels", "parts", "ensemble_", "_drifter", "model_",
     "n_refinements_",
 }  # fmt: skip
 
@@ -686,7 +686,7 @@ FORGED_TABLES = [
     ("TableModel", "target", 7),
     ("TableModel", "test_size", 2.0),
     ("TableModel", "schema_", None),
-    ("TableModel", "pipeline_", 7),
+    ("TableModel", "model_", 7),
     ("TableModel", "detector_", {"type": "str"}),
     ("TableModel", "scores_", {"dict": [["gbmap", 7]]}),
     ("TableModel", "n_fitted_", "1"),

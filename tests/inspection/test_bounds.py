@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection import coefficient_bounds, is_monotone
 from gbmap.inspection.explanation import explain
 
@@ -31,7 +32,7 @@ def template(p, n_outputs, activation):
     rng = np.random.default_rng(0)
     X, y = rng.normal(5, [1.0, 20.0, 0.1, 3.0][:p], (30, p)), rng.normal(size=(30, n_outputs))
     y = y[:, 0] if n_outputs == 1 else y
-    return GBMAPRegressor(1, activation=activation, max_iter=5, tol=1, random_state=0).fit(X, y)
+    return GBMAPRegressor(1, knots=0, activation=activation, max_iter=5, tol=1, random_state=0).fit(X, y)
 
 
 def model_of(signs, weights, offsets, *, beta=5.0, n_outputs=1, activation="softplus"):
@@ -124,7 +125,8 @@ def test_inputs_of_one_column_are_added_before_their_ends_are_taken():
     X, y = load_diabetes(return_X_y=True)
     X = X[:, [2, 3]]
     model = make_pipeline(
-        make_union(StandardScaler(), MinMaxScaler()), GBMAPRegressor(5, l2_regularization=0, random_state=0)
+        make_union(StandardScaler(), MinMaxScaler()),
+        GBMAPRegressor(5, knots=0, l2_regularization=0, random_state=0),
     )
     model.fit(X, y)
     ensemble, bounds = model[-1].ensemble_, coefficient_bounds(model)
@@ -265,7 +267,7 @@ def test_an_output_is_chosen_by_its_class():
 
 def test_a_linear_model_is_always_decided():
     X, y = load_diabetes(return_X_y=True)
-    model = GBMAPRegressor(2, activation="identity", random_state=0).fit(X, y)
+    model = GBMAPRegressor(2, knots=0, activation="identity", random_state=0).fit(X, y)
     signs = np.sign(explain(model, X[:1]).coefficients[0])
     assert [is_monotone(model, k).direction for k in range(10)] == signs.tolist()
     nothing = model_of([1.0], [[0.0, 0.0]], [0.0])
@@ -286,3 +288,142 @@ def test_a_column_of_categories_has_no_slope():
         is_monotone(pipeline(), "town")
     with pytest.raises(TypeError, match="model must be a fitted GBMAP"):
         coefficient_bounds(StandardScaler())
+
+
+@cache
+def bent_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(5, [1.0, 20.0, 0.1], (400, 3))
+    u = (X - 5) / [1.0, 20.0, 0.1]
+    return X, np.sin(2 * u[:, 0]) * u[:, 1] + np.abs(u[:, 2]) - u[:, 1] ** 2
+
+
+@cache
+def bent(activation="softplus", scaled=False):
+    """Return a model whose columns bend, and its GBMAP."""
+    gbmap = GBMAPRegressor(8, knots=4, activation=activation, random_state=0)
+    model = make_pipeline(StandardScaler(), gbmap) if scaled else gbmap
+    return model.fit(*bent_data()), gbmap
+
+
+@ACTIVATIONS
+@pytest.mark.parametrize("scaled", [False, True])
+def test_slopes_of_columns_that_bend_lie_within_the_bounds(activation, scaled):
+    model, gbmap = bent(activation, scaled)
+    rng, (X, _) = np.random.default_rng(1), bent_data()
+    points = 5 + (X[rng.integers(0, 400, 4000)] - 5) * rng.choice([0.3, 1, 3, 10, 100], (4000, 1))
+    if not scaled:  # at the knots themselves too
+        knots = np.stack(gbmap.knots_, axis=1)
+        points = np.concatenate([points, *(np.where(np.eye(3)[k], knots, X[:4]) for k in range(3))])
+    slopes, bounds = explain(model, points).coefficients, coefficient_bounds(model)
+    assert (slopes >= bounds.lower - 1e-12).all()
+    assert (slopes <= bounds.upper + 1e-12).all()
+    assert (bounds.lower <= 0).all()  # h is flat far out
+    assert (bounds.upper >= 0).all()
+    if activation == "identity":
+        assert_allclose(slopes.min(axis=0), bounds.lower, atol=1e-9)
+        assert_allclose(slopes.max(axis=0), bounds.upper, atol=1e-9)
+    else:
+        assert (np.ptp(slopes, axis=0) > 0.4 * (bounds.upper - bounds.lower)).all()
+
+
+def test_bounds_are_those_of_pieces_rather_than_of_all_inputs_together():
+    model, gbmap = bent()
+    ensemble, inputs, bounds = gbmap.ensemble_, FittedModel.of(model).inputs, coefficient_bounds(model)
+    for column in range(3):
+        own = inputs.source == column
+        body, *hinges = (ensemble.signs[:, None] * ensemble.weights[:, own]).T
+        of_pieces = np.cumsum([body, *hinges], axis=0)
+        assert_allclose(bounds.upper[column], np.maximum(of_pieces, 0).sum(axis=1).max(), rtol=1e-12)
+        assert_allclose(bounds.lower[column], np.minimum(of_pieces, 0).sum(axis=1).min(), rtol=1e-12)
+
+
+@ACTIVATIONS
+@pytest.mark.parametrize("scaled", [False, True])
+def test_counter_examples_along_columns_that_bend_are_true_of_the_model(activation, scaled):
+    model, _ = bent(activation, scaled)
+    for column in range(3):
+        answer = is_monotone(model, column)
+        assert_array_equal(np.sign(answer.slopes), [1, -1])
+        step = 1e-5 * bent_data()[0][:, column].std()
+        assert_allclose(
+            finite_difference(model.predict, answer.points, column, step), answer.slopes, rtol=1e-4
+        )
+        assert_allclose(explain(model, answer.points).coefficients[[0, 1], column], answer.slopes, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_model_with_bends_fitted_as_monotone_is_proved_to_be(sign, scaled):
+    X, y = bent_data()
+    gbmap = GBMAPRegressor(8, knots=4, monotonic_cst=[sign, 0, -sign], random_state=0)
+    model = make_pipeline(StandardScaler(), gbmap) if scaled else gbmap
+    model.fit(X, sign * (y + X[:, 0] - 10 * X[:, 2]))
+    assert [is_monotone(model, k).direction for k in (0, 2)] == [sign, -sign]
+    assert is_monotone(model, 0)
+    rows = np.repeat(X[:20, None], 400, axis=1)
+    rows[:, :, 0] = np.linspace(-10, 20, 400)
+    h = model.predict(rows.reshape(-1, 3)).reshape(20, 400)
+    assert (sign * np.diff(h, axis=1) > -1e-9).all()
+
+
+def test_a_slope_that_turns_between_two_knots_only_is_found():
+    # y rises but for a narrow part.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (500, 1))
+    y = X[:, 0] - 3 * np.clip(X[:, 0] - 5, 0, 0.5)
+    model = GBMAPRegressor(6, knots=30, l2_regularization=1e-4, random_state=0).fit(X, y)
+    answer = is_monotone(model, 0)
+    assert_array_equal(np.sign(answer.slopes), [1, -1])
+    assert 4.5 < answer.points[1, 0] < 6
+
+
+def raw_people():
+    X, y = people()
+    X = X.assign(city=X["city"].mask(np.arange(300) % 17 == 0), is_new=np.arange(300) % 3 == 0)
+    X["income"] = X["income"].mask(np.arange(300) % 11 == 0)
+    return X, y
+
+
+@cache
+def raw(activation="softplus"):
+    """Return a model that reads text and missing values itself."""
+    return GBMAPRegressor(6, knots=3, activation=activation, random_state=0).fit(*raw_people())
+
+
+@ACTIVATIONS
+def test_a_change_of_category_moves_a_model_that_reads_text_within_the_bounds(activation):
+    model, (X, _) = raw(activation), raw_people()
+    bounds = coefficient_bounds(model)
+    wide = X.assign(age=X["age"] * 7 - 200, income=X["income"] * 9 - 20)
+    cities = ("Oslo", "Rome", "Kyiv", "Paris", None)  # one that is new, and none
+    h = np.stack([model.predict(wide.assign(city=city)) for city in cities])
+    most = np.abs(h[:, None] - h[None]).max()
+    assert bounds.upper[1] == -bounds.lower[1]
+    assert most <= bounds.upper[1] + 1e-9
+    if activation == "identity":
+        assert_allclose(most, bounds.upper[1])
+    slopes = explain(model, wide).coefficients
+    assert (slopes >= bounds.lower - 1e-9).all()
+    assert (slopes <= bounds.upper + 1e-9).all()
+
+
+def test_counter_examples_of_a_model_that_reads_text_can_be_given_to_it():
+    model, (X, _) = raw(), raw_people()
+    answer = is_monotone(model, "income")
+    assert_array_equal(np.sign(answer.slopes), [1, -1])
+    assert set(answer.points[:, 1]) == {"Kyiv"}  # the first category
+    predict = lambda rows: model.predict(pd.DataFrame(rows, columns=X.columns).infer_objects())  # noqa: E731
+    assert_allclose(finite_difference(predict, answer.points, 2, 1e-5), answer.slopes, rtol=1e-4)
+    with pytest.raises(ValueError, match="feature must be a numeric column, got 'city'"):
+        is_monotone(model, "city")
+
+
+def test_a_slope_that_turns_far_out_along_another_column_is_found_where_the_feature_bends():
+    # The second column has two values, so that it does not bend, and counts without end.
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=400), rng.integers(0, 2, 400)])
+    model = GBMAPRegressor(6, knots=3, random_state=0).fit(X, X[:, 0] * (3 - X[:, 1]))
+    answer = is_monotone(model, 0)
+    assert_array_equal(np.sign(answer.slopes), [1, -1])
+    assert_array_equal(np.sign(finite_difference(model.predict, answer.points, 0, 1e-5)), [1, -1])

@@ -22,6 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core.ensemble import Ensemble
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection.counterfactual import nearest_counterfactual
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -30,7 +31,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def random_model(rng, p, n_learners, activation="softplus", signs=(-1.0, 1.0)):
     """Return a model of random learners that bend within the rows returned with it."""
     X = rng.normal(size=(40, p)) * rng.uniform(0.3, 5, p) + rng.normal(size=p)
-    model = GBMAPRegressor(1, activation=activation, random_state=0).fit(X, X.sum(axis=1))
+    model = GBMAPRegressor(1, activation=activation, knots=0, random_state=0).fit(X, X.sum(axis=1))
     weights = rng.normal(size=(n_learners, p)) / model.scale_
     model.ensemble_ = Ensemble(
         intercepts=rng.normal(size=n_learners),
@@ -186,7 +187,7 @@ def test_without_bounds_it_is_said_how_far_was_searched():
 @pytest.mark.parametrize("rise", [60, -60])
 def test_a_linear_model_moves_its_steepest_features_up_to_their_bounds(rise):
     X, y = load_diabetes(return_X_y=True, scaled=False)
-    model = GBMAPRegressor(2, activation="identity", random_state=0).fit(X, y)
+    model = GBMAPRegressor(2, activation="identity", knots=0, random_state=0).fit(X, y)
     slopes = model.ensemble_.gradient(X[:1])[0, :, 0] * model.scale_
     first, second = np.argsort(-np.abs(slopes))[:2]
     x, value = X[7], model.predict(X[7:8])[0] + rise
@@ -621,3 +622,213 @@ def test_a_column_that_is_both_a_number_and_categories_must_be_named_immutable()
     with pytest.raises(ValueError, match="'x0' enters the model both as a number and as categories"):
         nearest_counterfactual(model, X[0])
     assert not nearest_counterfactual(model, X[0], immutable=["x0", "x1"]).found
+
+
+def random_bent_model(rng, p, n_learners, activation="softplus", **options):
+    """Return a model of random learners along whose columns z bends, and rows."""
+    X = rng.normal(size=(200, p)) * rng.uniform(0.3, 5, p) + rng.normal(size=p)
+    model = GBMAPRegressor(1, activation=activation, random_state=0, **options).fit(X, X.sum(axis=1))
+    inputs = FittedModel.of(model).read(X)
+    weights = rng.normal(size=(n_learners, inputs.shape[1])) / inputs.std(axis=0)
+    model.ensemble_ = Ensemble(
+        intercepts=rng.normal(size=n_learners),
+        signs=rng.choice((-1.0, 1.0), n_learners),
+        weights=weights,
+        offsets=-(weights * inputs[rng.integers(0, len(X), n_learners)]).sum(axis=1),
+        beta=rng.choice([0.5, 2.0, 5.0, 100.0], n_learners),
+        outputs=np.zeros(n_learners, dtype=np.intp),
+        activation=activation,
+        n_outputs=1,
+        center=np.zeros(inputs.shape[1]),
+    )
+    return model, X
+
+
+@cache
+def flats():
+    """Return a model of a frame of numbers, categories, flags and gaps, without a pipeline, and the frame."""
+    rng, n = np.random.default_rng(0), 400
+    frame = pd.DataFrame(
+        {
+            "income": np.where(rng.random(n) < 0.1, np.nan, rng.lognormal(10, 0.5, n)),
+            "city": np.where(rng.random(n) < 0.1, None, rng.choice(["Bonn", "Oslo", "Rome", "Turku"], n)),
+            "age": rng.integers(18, 80, n),
+            "owner": rng.random(n) < 0.5,
+            "kind": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+        }
+    )
+    y = (
+        np.sin(frame["age"] / 10)
+        + frame["income"].fillna(2e4) / 3e4
+        + 1.5 * (frame["city"] == "Rome")
+        - 0.8 * (frame["city"] == "Bonn")
+        + 0.5 * frame["owner"]
+        + (frame["kind"] == "c")
+        + rng.normal(0, 0.1, n)
+    )
+    return GBMAPRegressor(6, knots=4, random_state=0).fit(frame, y), frame
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("activation", ["softplus", "identity"])
+@given(seed=SEEDS)
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_no_row_of_a_fine_grid_is_nearer_where_columns_bend(p, activation, seed):
+    rng = np.random.default_rng(seed)
+    knots, monotone = int(rng.integers(1, 9)), rng.choice([0, 0, 1], p)
+    model, X = random_bent_model(
+        rng, p, int(rng.integers(1, 8)), activation, knots=knots, monotonic_cst=monotone
+    )
+    x, tol = X[0].copy(), 0.005
+    if rng.random() < 0.2:
+        x[0] += 200 * model.scale_[0]  # beyond the fences
+    low, high = x - rng.uniform(-0.3, 3, p) * model.scale_, x + rng.uniform(0.4, 3, p) * model.scale_
+    whole = np.flatnonzero((rng.random(p) < 0.3) & (np.ceil(low) <= np.floor(high)))
+    axes = [np.linspace(low[k], high[k], 50_001 if p == 1 else 251) for k in range(p)]
+    for k in whole:
+        axes[k] = np.arange(np.ceil(low[k]), np.floor(high[k]) + 1)
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, p)
+    f = model.predict(grid)
+    above = bool(rng.random() < 0.5)
+    value = np.quantile(f, rng.choice([0.02, 0.5, 0.98])) + 1e-3 * rng.random() * (np.ptp(f) + 1)
+    passes = f > value if above else f < value
+    result = nearest_counterfactual(
+        model, x, value, direction="above" if above else "below",
+        bounds={k: (low[k], high[k]) for k in range(p)}, integer=whole, tol=tol,
+    )  # fmt: skip
+    nearest = size(model, x, grid)[passes].min(initial=np.inf)
+    assert result.lower_bound <= nearest * (1 + 1e-9)
+    assert result.cost <= nearest / (1 - tol)
+    if result.found:
+        after = model.predict(result.row)[0]
+        assert after > value if above else after < value
+        assert ((low <= result.point) & (result.point <= high)).all()
+        assert_array_equal(result.point[whole], np.rint(result.point[whole]))
+        if result.proved:
+            assert result.lower_bound >= (1 - tol) * result.cost
+
+
+@pytest.mark.parametrize("start", [-0.4, 0.4])
+def test_of_two_sides_of_a_valley_the_nearer_is_climbed(start):
+    x = np.linspace(-3, 3, 601)[:, None]
+    model = GBMAPRegressor(1, activation="identity", knots=5, random_state=0).fit(x, np.abs(x[:, 0]))
+    result = nearest_counterfactual(model, [start], 1.5)
+    way = np.linspace(-3, 3, 600_001)[:, None]
+    nearest = np.abs(way[model.predict(way) > 1.5] - start).min()
+    assert result.proved
+    assert np.sign(result.point[0]) == np.sign(start)
+    assert_allclose(abs(result.changes[0]), nearest, rtol=1e-4)
+
+
+def test_where_all_columns_end_to_count_no_bounds_are_needed_to_search_all_rows():
+    model, X = random_bent_model(np.random.default_rng(4), 2, 3, knots=3)
+    ends = [
+        np.linspace(X[:, k].min() - 50 * model.scale_[k], X[:, k].max() + 50 * model.scale_[k], 601)
+        for k in (0, 1)
+    ]
+    most = model.predict(np.stack(np.meshgrid(*ends), axis=-1).reshape(-1, 2)).max()
+    none = nearest_counterfactual(model, X[0], most + 1, direction="above")
+    assert not none.found
+    assert none.proved
+    some = nearest_counterfactual(model, X[0], most - 0.1, direction="above", time_limit=60)
+    assert some.found
+    assert some.proved
+
+
+def test_a_row_beyond_the_fences_comes_back_or_stays():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    model = GBMAPRegressor(2, knots=4, random_state=0).fit(X, np.abs(X[:, 0]) + X[:, 1])
+    far = np.array([1e4, 0.0])
+    assert model.predict(far[None]) == model.predict([[2e4, 0.0]])
+    before = model.predict(far[None])[0]
+    by_the_other = nearest_counterfactual(model, far, before + 0.5)
+    assert by_the_other.proved
+    assert by_the_other.point[0] == 1e4
+    back = nearest_counterfactual(model, far, before - 0.5, immutable=[1], bounds={0: (None, 9e3)})
+    assert back.found
+    assert back.proved
+    assert back.point[0] < 100
+
+
+def test_bends_are_met_through_a_scaler():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3)) * [1, 20, 0.1] + [0, 100, 0]
+    y = np.sin(2 * X[:, 0]) + X[:, 1] / 20 - np.abs(X[:, 2]) * 10
+    options = {"n_components": 3, "knots": 4, "random_state": 0}
+    bare = GBMAPRegressor(**options).fit(X, y)
+    piped = make_pipeline(MinMaxScaler(), GBMAPRegressor(**options)).fit(X, y)
+    for model in (bare, piped):
+        value = model.predict(X[:1])[0] + 1.0
+        result = nearest_counterfactual(model, X[0], value, bounds=X, tol=1e-3, time_limit=60)
+        assert result.proved
+        assert_allclose(model.predict(result.point[None])[0], result.prediction_after)
+        assert result.prediction_after > value
+        near = X[0] + 0.999 * result.lower_bound * X.std(axis=0) * (
+            rng.dirichlet(np.full(3, 0.3), 3000) * rng.choice([-1, 1], (3000, 3))
+        )
+        near = np.clip(near, X.min(axis=0), X.max(axis=0))
+        assert (model.predict(near) <= value).all()
+
+
+@pytest.mark.parametrize("row", [0, 1, 11])
+@pytest.mark.parametrize("shift", [-1.0, 0.8])
+def test_categories_of_the_estimators_own_and_gaps_keep_their_form(row, shift):
+    model, frame = flats()
+    x = frame.iloc[[row]]
+    value = model.predict(x)[0] + shift
+    result = nearest_counterfactual(model, x, value, bounds=frame, integer=["age"], time_limit=60)
+    assert result.found
+    assert result.proved
+    assert model.predict(result.row)[0] == result.prediction_after
+    assert (result.prediction_after - value) * shift > 0
+    assert (result.row.dtypes == frame.dtypes).all()
+    assert_array_equal(result.row.isna(), x.isna())
+    assert result.row["city"].iloc[0] in {"Bonn", "Oslo", "Rome", "Turku", x["city"].iloc[0]}
+    assert frame["income"].min() <= result.row["income"].fillna(frame["income"].min()).iloc[0]
+
+
+def test_of_all_combinations_of_the_estimators_categories_and_whole_numbers_the_cheapest_is_found():
+    model, frame = flats()
+    row = int(np.flatnonzero((frame["city"] == "Oslo") & frame["income"].isna())[0])
+    x = frame.iloc[[row]]
+    levels = [["Bonn", "Oslo", "Rome", "Turku"], ["a", "b", "c"], range(18, 80), [False, True]]
+    cities, kinds, ages, owners = (each.ravel() for each in np.meshgrid(*levels, indexing="ij"))
+    table = pd.concat([x] * len(cities)).assign(city=cities, kind=kinds, age=ages, owner=owners)
+    old = x.iloc[0]
+    costs = (
+        (table["city"] != "Oslo") * 1.0
+        + (table["kind"] != old["kind"])
+        + (table["age"] - old["age"]).abs() / frame["age"].std(ddof=0)
+        + (table["owner"] != old["owner"]) / frame["owner"].std(ddof=0)
+    ).to_numpy()
+    f = model.predict(table)
+    for value in np.quantile(f, [0.8, 0.97]):
+        result = nearest_counterfactual(
+            model, x, value, direction="above", bounds={"age": (18, 79)}, integer=["age"], time_limit=60
+        )
+        assert result.proved
+        assert_allclose(result.cost, costs[f > value].min(), rtol=0.01)
+        assert model.predict(result.row)[0] > value
+        assert np.isnan(result.row["income"].iloc[0])
+    none = nearest_counterfactual(model, x, f.max() + 0.01, bounds={"age": (18, 79)}, integer=["age"])
+    assert not none.found
+    assert none.proved
+
+
+def test_named_columns_of_codes_and_polars_frames_take_categories_of_the_fit():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=300), rng.integers(0, 4, 300)]
+    model = GBMAPRegressor(3, knots=3, categorical_features=[1], random_state=0).fit(X, X[:, 1] == 2)
+    assert nearest_counterfactual(model, [np.nan, 1.0], 0.5).point[1] == 2
+    kept = nearest_counterfactual(model, [0.0, np.nan], 0.5, immutable=[0])
+    assert not kept.found
+    assert kept.proved
+    own, frame = flats()
+    frame = pl.from_pandas(frame[frame["city"] == "Bonn"])
+    value = own.predict(frame[:1])[0] + 1.8
+    result = nearest_counterfactual(own, frame[:1], value, immutable=["age", "income", "owner"])
+    assert result.row["city"].to_list() == ["Rome"]
+    assert own.predict(result.row)[0] > value
+    with pytest.raises(ValueError, match="bounds is for numeric features, but 'city' holds categories"):
+        nearest_counterfactual(own, frame[:1], 3.0, bounds={"city": (0, 1)})

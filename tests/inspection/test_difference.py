@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
+from gbmap import GBMAPRegressor
 from gbmap.inspection import model_difference
 
 DIRECTION = np.array([0.6, 0.0, -0.8])
@@ -414,3 +415,26 @@ def test_lift_refuses_arrays_and_targets_that_do_not_fit():
         classes.lift(X, np.full(400, 2))
     with pytest.raises(ValueError, match=r"one label for each of the 400 rows of X, got shape \(3,\)"):
         classes.lift(X, np.zeros(3))
+
+
+def test_frames_with_text_and_gaps_need_no_preprocessing():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(50, 9, 300), "kind": rng.choice(["u", "v", "w"], 300)})
+    X.loc[::6, "size"] = np.nan
+    second = 2.0 * (X["kind"] == "u").to_numpy() + X["size"].isna().to_numpy()
+    difference = model_difference(np.zeros(300), second, X, n_components=3)
+    assert difference.faithfulness > 0.99
+    assert difference.held_out_faithfulness > 0.99
+    told = " ".join(difference.half_spaces)
+    assert "kind=u" in told
+    assert "size missing" in told
+    assert "from" not in told
+
+
+def test_models_that_bend_are_compared_by_half_spaces_of_whole_columns():
+    X = rows()
+    models = [GBMAPRegressor(4, knots=k, random_state=0).fit(X, np.abs(X[:, 0]) + X[:, 1]) for k in (0, 4)]
+    difference = model_difference(*models, X, n_components=3)
+    assert difference.model.ensemble_.weights.shape == (3, 3)
+    lift = difference.lift(X)
+    assert lift.scores[-1] >= lift.scores[0] - 1e-9

@@ -18,11 +18,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap.inspection import intervals, prediction_interval_missing
+from gbmap._fitted.model import FittedModel
+from gbmap.inspection import coefficient_bounds, intervals, prediction_interval_missing
 
 mpl.use("Agg")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -36,7 +37,7 @@ def template(p, n_outputs, activation):
     rng = np.random.default_rng(0)
     X, y = rng.normal(MEAN, SPREAD[:p], (40, p)), rng.normal(size=(40, n_outputs))
     y = y[:, 0] if n_outputs == 1 else y
-    return GBMAPRegressor(1, activation=activation, max_iter=5, tol=1, random_state=0).fit(X, y)
+    return GBMAPRegressor(1, knots=0, activation=activation, max_iter=5, tol=1, random_state=0).fit(X, y)
 
 
 def model_of(signs, weights, offsets, *, beta=5.0, n_outputs=1, activation="softplus"):
@@ -80,7 +81,7 @@ def assert_inside(interval, h):
 @cache
 def diabetes(m=12):
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    return GBMAPRegressor(m, l2_regularization=1e-3, random_state=0).fit(X, y), X
+    return GBMAPRegressor(m, knots=0, l2_regularization=1e-3, random_state=0).fit(X, y), X
 
 
 @ACTIVATIONS
@@ -296,7 +297,8 @@ def test_what_the_unknown_columns_hold_does_not_matter(kind):
     model, X = diabetes()
     rows, column = with_gaps(X.head(6), kind), "bmi"
     if kind not in ("pandas", "polars"):
-        model = GBMAPRegressor(12, random_state=0).fit(X.to_numpy(), load_diabetes(return_X_y=True)[1])
+        model = GBMAPRegressor(12, knots=0, random_state=0)
+        model.fit(X.to_numpy(), load_diabetes(return_X_y=True)[1])
         X, column = X.to_numpy(), 2
     expected = prediction_interval_missing(model, X[:6], [column], reference=X)
     found = prediction_interval_missing(model, rows, [column], reference=X)
@@ -453,11 +455,12 @@ def test_a_column_that_the_model_does_not_see_changes_nothing():
 
 
 @ACTIVATIONS
+@pytest.mark.parametrize("knots", [0, 3])
 @pytest.mark.parametrize("mean", [0.0, 1e6])
-def test_predictions_of_float32_lie_in_the_interval(activation, mean):
+def test_predictions_of_float32_lie_in_the_interval(activation, mean, knots):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(200, 3)) + mean).astype(np.float32)
-    model = GBMAPRegressor(4, activation=activation, random_state=0)
+    model = GBMAPRegressor(4, knots=knots, activation=activation, random_state=0)
     model.fit(X, np.abs(X[:, 0] - mean) + X[:, 1] - mean)
     interval = prediction_interval_missing(model, X[:50], [0, 2], reference=X)
     box = np.array([[a, b] for a in np.sort(X[:, 0])[::199] for b in np.sort(X[:, 2])[::199]])
@@ -465,7 +468,7 @@ def test_predictions_of_float32_lie_in_the_interval(activation, mean):
     points[:, :, [0, 2]] = box
     h = model.predict(points.reshape(-1, 3)).reshape(50, 4, 1)
     assert_inside(interval, h)
-    if activation == "identity":
+    if activation == "identity" and not knots:  # with bends the largest value may be elsewhere
         assert_allclose(interval.upper, h.max(axis=(1, 2)), atol=2e-4)
 
 
@@ -594,3 +597,181 @@ def test_other_arguments_must_make_sense():
         prediction_interval_missing(bare, np.ones((3, 2)), [0])
     with pytest.raises(ValueError, match="2 features"):
         prediction_interval_missing(bare, scipy.sparse.csr_array(np.ones((3, 2))), [0])
+
+
+@cache
+def bent(activation="softplus", knots=4, dtype=np.float64):
+    """Return a model whose columns bend, and its rows; the columns have different scales and means."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(MEAN, SPREAD[:3], (400, 3)).astype(dtype)
+    u = (X - MEAN) / SPREAD[:3]
+    y = np.sin(2 * u[:, 0]) * u[:, 1] + np.abs(u[:, 2]) - u[:, 1] ** 2
+    return GBMAPRegressor(8, knots=knots, activation=activation, random_state=0).fit(X, y), X
+
+
+def on_grid(model, X, values):
+    """Return the predictions of rows with columns at all combinations of values, of shape (n, points)."""
+    grid = np.stack(np.meshgrid(*values.values(), indexing="ij"), axis=-1).reshape(-1, len(values))
+    points = np.repeat(X[:, None], len(grid), axis=1)
+    points[:, :, list(values)] = grid
+    return model.predict(points.reshape(-1, X.shape[1])).reshape(len(X), -1)
+
+
+@ACTIVATIONS
+@pytest.mark.parametrize("column", [0, 1, 2])
+@pytest.mark.parametrize("where", ["everywhere", "seen", "amid", "beyond", "point"])
+def test_one_unknown_column_that_bends_has_the_range_that_a_fine_grid_shows(activation, column, where):
+    model, X = bent(activation)
+    s, knots = SPREAD[column], model.knots_[column]
+    low, high = {
+        "everywhere": (-INF, INF),
+        "seen": (X[:, column].min(), X[:, column].max()),
+        "amid": (knots[0], knots[2] + 0.1 * s),
+        "beyond": (MEAN + 300 * s, MEAN + 400 * s),
+        "point": (MEAN, MEAN),
+    }[where]
+    unknown, reference = ([column], X) if where == "seen" else ({column: (low, high)}, None)
+    interval = prediction_interval_missing(model, X[:5], unknown, reference=reference)
+    grid = np.linspace(max(low, MEAN - 100 * s), min(high, MEAN + 400 * s), 40_001)
+    grid = np.append(grid, [k for k in knots if low <= k <= high])
+    h = on_grid(model, X[:5], {column: grid})
+    tol = 1e-3 * model._target_deviation[0]
+    assert_inside(interval, h[:, :, None])
+    assert (interval.gap <= tol).all()
+    between = (grid[1] - grid[0]) * np.abs(coefficient_bounds(model).to_frame().iloc[column]).max()
+    assert_allclose(interval.lower, h.min(axis=1), atol=tol + between)
+    assert_allclose(interval.upper, h.max(axis=1), atol=tol + between)
+
+
+@ACTIVATIONS
+def test_two_unknown_columns_that_bend_have_the_range_that_a_grid_shows(activation):
+    model, X = bent(activation)
+    interval = prediction_interval_missing(model, X[:2], [0, 1], reference=X)
+    values = {k: np.union1d(np.linspace(X[:, k].min(), X[:, k].max(), 301), model.knots_[k]) for k in (0, 1)}
+    h = on_grid(model, X[:2], values)
+    tol = 1e-3 * model._target_deviation[0]
+    assert (interval.gap <= tol).all()
+    assert_inside(interval, h[:, :, None])
+    assert_allclose(interval.lower, h.min(axis=1), atol=tol + 0.03)
+    assert_allclose(interval.upper, h.max(axis=1), atol=tol + 0.03)
+
+
+@ACTIVATIONS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(seed=SEEDS, max_boxes=st.sampled_from([1, 7, 300]))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_no_value_of_columns_that_bend_leads_out_of_the_interval(activation, dtype, seed, max_boxes):
+    rng = np.random.default_rng(seed)
+    model, X = bent(activation, dtype=dtype)
+    columns = rng.permutation(3)[: rng.integers(1, 4)].tolist()
+    low, high = np.sort(MEAN + SPREAD[:3] * rng.standard_cauchy((2, 3)), axis=0)
+    low, high = np.where(rng.random((2, 3)) < 0.2, [[-INF], [INF]], [low, high]).astype(dtype)
+    interval = prediction_interval_missing(
+        model, X[:3], {k: (low[k], high[k]) for k in columns}, max_boxes=max_boxes
+    )
+    first, last = (np.where(np.isfinite(end), end, MEAN + far) for end, far in ((low, -1e3), (high, 1e3)))
+    draws = rng.choice([0.0, 1.0, np.nan], (3, 500, 3))  # corners, edges and the inside
+    draws = first + (last - first) * np.where(np.isnan(draws), rng.random((3, 500, 3)), draws)
+    points = np.repeat(X[:3, None], 500, axis=1)
+    points[:, :, columns] = draws.clip(low, high).astype(dtype)[:, :, columns]
+    assert_inside(interval, model.predict(points.reshape(-1, 3)).reshape(3, 500, 1))
+
+
+def test_columns_that_bend_and_columns_that_do_not_are_unknown_together():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.integers(0, 2, 300)])
+    model = GBMAPRegressor(4, knots=3, random_state=0).fit(X, np.abs(X[:, 0]) * (1 + X[:, 1]))
+    assert [len(knots) for knots in model.knots_] == [3, 0]
+    half = prediction_interval_missing(model, X[:3], {0: (-1, 2), 1: (-INF, 1)})
+    h = on_grid(model, X[:3], {0: np.linspace(-1, 2, 301), 1: np.append(np.linspace(-9, 1, 101), -1e4)})
+    assert_inside(half, h[:, :, None])
+    whole = prediction_interval_missing(model, X[:3], [0, 1])
+    assert (np.isinf(whole.lower) | np.isinf(whole.upper)).all()  # along the second one
+
+
+@cache
+def raw_people():
+    """Return a model that reads text and missing values itself, and its rows."""
+    X, y = people()
+    city = X["city"].mask(np.arange(len(X)) % 17 == 0)
+    X = X.assign(city=city, is_new=np.arange(len(X)) % 3 == 0)
+    return GBMAPRegressor(6, knots=3, random_state=0).fit(X, y + 2 * city.isna()), X
+
+
+def test_categories_that_the_model_reads_itself_may_be_unknown():
+    model, X = raw_people()
+    cities, rows = ["Oslo", "Rome", "Kyiv", "Bonn", "Paris", None], X.head(8)
+    tol = 2e-3 * model._target_deviation[0]
+    for unknown, values in (
+        (["city"], {"city": cities}),
+        ({"city": ["Kyiv", "Bonn"]}, {"city": ["Kyiv", "Bonn"]}),
+        ({"city": ["Kyiv", None]}, {"city": ["Kyiv", None]}),
+        ({"city": ["Paris"]}, {"city": ["Paris"]}),
+        ({"city": None, "age": (20, 60)}, {"city": cities, "age": np.linspace(20, 60, 801)}),
+    ):
+        interval = prediction_interval_missing(model, rows, unknown)
+        low, high = ends_over(model, rows, **values)
+        assert (interval.lower <= low).all()
+        assert (interval.upper >= high).all()
+        assert_allclose(interval.lower, low, atol=tol)
+        assert_allclose(interval.upper, high, atol=tol)
+
+
+def test_categories_that_the_model_reads_itself_may_be_those_of_other_rows():
+    model, X = raw_people()
+    rows, others = X.head(5), X[X["city"].isin(["Oslo", "Rome"])]
+    interval = prediction_interval_missing(model, rows, ["city"], reference=others)
+    low, high = ends_over(model, rows, city=["Oslo", "Rome"])
+    assert_allclose(interval.lower, low, atol=1e-9)
+    assert_allclose(interval.upper, high, atol=1e-9)
+
+
+def test_an_unknown_number_with_a_mark_is_one_that_is_there():
+    model, X = raw_people()
+    rows = X.head(20)
+    assert "income missing" in FittedModel.of(model).input_names
+    interval = prediction_interval_missing(model, rows.assign(income=np.nan), ["income"], reference=X)
+    low, high = ends_over(model, rows, income=np.linspace(X["income"].min(), X["income"].max(), 801))
+    tol = 2e-3 * model._target_deviation[0]
+    assert (interval.lower <= low).all()
+    assert (interval.upper >= high).all()
+    assert_allclose(interval.lower, low, atol=tol)
+    assert_allclose(interval.upper, high, atol=tol)
+
+
+def test_categories_of_an_array_may_be_unknown():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.integers(0, 4, 300)])
+    model = GBMAPRegressor(4, categorical_features=[1], random_state=0)
+    model.fit(X, X[:, 0] * (X[:, 1] == 2) + (X[:, 1] == 3))
+    h = on_grid(model, X[:6], {1: np.arange(5.0)})  # 4 is a category that the model does not know
+    for unknown, shown in (([1], h), ({1: [2, 3.0]}, h[:, 2:4])):
+        interval = prediction_interval_missing(model, X[:6], unknown)
+        assert_allclose(interval.lower, shown.min(axis=1), atol=1e-9)
+        assert_allclose(interval.upper, shown.max(axis=1), atol=1e-9)
+
+
+def test_columns_that_bend_behind_a_scaler_are_unknown_in_their_own_units():
+    bare, X = bent()
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(8, knots=4, random_state=0))
+    model.fit(X, bare.predict(X))
+    interval = prediction_interval_missing(model, X[:4], {1: (-40.0, 60.0)})
+    h = on_grid(model, X[:4], {1: np.linspace(-40, 60, 20_001)})
+    tol = 1e-3 * model[-1]._target_deviation[0]
+    assert_inside(interval, h[:, :, None])
+    assert_allclose(interval.upper, h.max(axis=1), atol=2 * tol)
+    assert_allclose(interval.lower, h.min(axis=1), atol=2 * tol)
+
+
+def test_a_column_with_and_without_bends_must_have_a_range():
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(400) < 0.3, np.nan, rng.integers(0, 2, 400))
+    X = np.column_stack([x, rng.normal(size=400)])
+    union = make_union("passthrough", SimpleImputer())  # what is filled in lies between, so that it is a knot
+    model = make_pipeline(union, GBMAPRegressor(3, knots=3, random_state=0))
+    model.fit(X, np.nan_to_num(x) + np.isnan(x) * X[:, 1])
+    with pytest.raises(ValueError, match=r"unknown\['x0'\] must be a pair .* with bends and also without"):
+        prediction_interval_missing(model, X[:3], [0])
+    rows = np.nan_to_num(X[:3])
+    interval = prediction_interval_missing(model, rows, {0: (-1, 2)})
+    assert_inside(interval, on_grid(model, rows, {0: np.linspace(-1, 2, 301)})[:, :, None])

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection import learner_cards
 from gbmap.losses import Loss
 
@@ -46,11 +47,13 @@ def classes(y, n_classes):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "l2_regularization": 1e-3, "random_state": 0, **options})
+    return GBMAPRegressor(
+        **{"n_components": 4, "knots": 0, "l2_regularization": 1e-3, "random_state": 0, **options}
+    )
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
 
 
 def half(X):
@@ -330,3 +333,45 @@ def test_faults_are_told_with_the_way_out():
         learner_cards(classifier().fit(X, two), X, np.where(two == "a", "z", two))
     with pytest.raises(TypeError, match="model must be a fitted GBMAP"):
         learner_cards(LinearRegression().fit(X, y), X)
+
+
+def bent_table(n=300):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "noise": rng.normal(size=n)})
+    X["kind"] = rng.choice(["u", "v", "w"], n)
+    X.loc[rng.random(n) < 0.2, "b"] = np.nan
+    X.loc[rng.random(n) < 0.1, "kind"] = None
+    return X, np.abs(X["a"]) + np.exp(X["b"].fillna(0)) + 3 * (X["kind"] == "u")
+
+
+@pytest.mark.parametrize("options", [{}, {"monotonic_cst": [0, 1, 0, 0]}], ids=["free", "rising"])
+def test_where_columns_bend_weights_are_mean_slopes_and_names_are_the_users(options):
+    X, y = bent_table()
+    model = regressor(knots=4, **options).fit(X, y)
+    cards = learner_cards(model, X, y)
+    assert_allclose(cards.explained_loss[-1], model.score(X, y))
+    step = 1e-6
+    fitted = FittedModel.of(model)
+    for k, name in enumerate(["a", "b"]):
+        known = X.assign(b=X["b"].fillna(fitted.inputs.fill[1]))
+        z, moved = (
+            fitted.ensemble.project(fitted.read(rows))
+            for rows in (known, known.assign(**{name: known[name] + step}))
+        )
+        slope = (moved - z).mean(axis=0) / step
+        assert_allclose(cards.weights[:, k], slope * X[name].std(ddof=0), rtol=0.02, atol=0.02)
+    assert not any("from" in words for words in cards.half_spaces)
+    named = {name for names in cards.main_features for name in names.split(", ")}
+    assert named <= {*X.columns, "none"}
+    active = fitted.ensemble.project(fitted.read(X)) > 0
+    assert_allclose(cards.active_share, active.mean(axis=0))
+    assert (cards.half_space_accuracy > 0.7).all()
+    for draw_it in (cards.plot, lambda: cards.plot_card("f1")):
+        plt.close(draw_it().figure_)
+
+
+def test_a_column_whose_slopes_cancel_is_a_main_feature_all_the_same():
+    x = np.linspace(-1, 1, 300)
+    X = pd.DataFrame({"fold": x, "noise": np.random.default_rng(0).normal(size=300)})
+    cards = learner_cards(regressor(n_components=1, knots=1).fit(X, np.abs(x)), X)
+    assert cards.main_features[0].startswith("fold")

@@ -37,18 +37,18 @@ def classes(y, n_classes):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 4, "knots": 0, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
 
 
 def with_learners(X, weights, offsets):
     """Return a model whose learners have given weights."""
     weights, offsets = np.array(weights, dtype=float), np.array(offsets, dtype=float)
     m, p = weights.shape
-    model = GBMAPRegressor(n_components=1, random_state=0).fit(X, np.arange(len(X), dtype=float))
+    model = GBMAPRegressor(n_components=1, knots=0, random_state=0).fit(X, np.arange(len(X), dtype=float))
     model.ensemble_ = Ensemble(
         np.zeros(m), np.ones(m), weights, offsets, np.ones(m), np.zeros(m, int), "softplus", 1, np.zeros(p)
     )
@@ -329,3 +329,23 @@ def test_faults_are_told_with_the_way_out():
         regions(model, X).plot("loss")
     with pytest.raises(ValueError, match="value='bias' needs y; pass it to regions"):
         regions(model, X).plot("bias")
+
+
+def test_where_columns_bend_regions_are_patterns_with_the_users_columns_in_words():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    X["kind"] = rng.choice(["u", "v", "w"], 300)
+    X.loc[::6, "b"] = np.nan
+    y = np.abs(X["a"]) + np.exp(X["b"].fillna(0)) + 3 * (X["kind"] == "u")
+    model = regressor(knots=4).fit(X, y)
+    found = regions(model, X, y, max_regions=100)
+    assert found.n_rows.sum() == 300
+    assert_array_equal(found.assign(X), found.labels)
+    assert_allclose(found.share @ found.mean_prediction, model.predict(X).mean())
+    assert_allclose(found.share @ found.bias, (y - model.predict(X)).mean(), atol=1e-9)
+    local = explain(model, X).coefficients
+    for label in range(len(found.n_rows)):
+        assert_allclose(found.coefficients[label], local[found.labels == label].mean(axis=0), atol=1e-9)
+    assert found.coefficients.shape[1] == 4
+    assert not any("from" in words for words in [*found.descriptions, *found.half_spaces])
+    assert found.precision @ found.share > 0.6

@@ -54,7 +54,10 @@ def test_two_equal_directions_count_as_two():
 
 def test_classes_and_pipelines_use_the_inputs_of_the_model():
     X, y = load_iris(return_X_y=True)
-    assert active_subspace(GBMAPClassifier(3, random_state=0).fit(X, y), X).directions.shape == (4, 4)
+    assert active_subspace(GBMAPClassifier(3, knots=0, random_state=0).fit(X, y), X).directions.shape == (
+        4,
+        4,
+    )
     frame = pd.DataFrame({"size": X[:, 0], "kind": np.where(X[:, 1] > 3, "big", "small")})
     steps = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["kind"]))
     model = make_pipeline(steps, GBMAPRegressor(3, random_state=0)).fit(frame, X[:, 2])
@@ -66,7 +69,7 @@ def test_classes_and_pipelines_use_the_inputs_of_the_model():
 
 def test_faults_are_named():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    subspace = active_subspace(GBMAPRegressor(2, random_state=0).fit(X, X[:, 0]), X)
+    subspace = active_subspace(GBMAPRegressor(2, knots=0, random_state=0).fit(X, X[:, 0]), X)
     with pytest.raises(ValueError, match=r"n_components must be between 1 and 2.*got 5"):
         subspace.transform(X, 5)
     with pytest.raises(ValueError, match="model must depend on X"):
@@ -79,3 +82,28 @@ def test_the_picture_shows_the_cumulated_shares():
     subspace = active_subspace(GBMAPRegressor(4, random_state=0).fit(X, y), X)
     np.testing.assert_allclose(subspace.plot().ax_.lines[0].get_ydata(), np.cumsum(subspace.shares))
     plt.close("all")
+
+
+def test_where_columns_bend_each_is_one_feature():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    X["kind"] = rng.choice(["u", "v"], 300)
+    X.loc[::6, "b"] = np.nan
+    model = GBMAPRegressor(4, knots=4, random_state=0).fit(X, 3 * np.abs(X["a"]) + X["b"].isna())
+    subspace = active_subspace(model, X)
+    assert list(subspace.feature_names) == ["a", "b", "c", "b missing", "kind=u", "kind=v"]
+    assert subspace.shares.sum() == pytest.approx(1)
+    assert subspace.shares[0] > 0.9
+    assert subspace.feature_names[np.abs(subspace.directions[0]).argmax()] == "a"
+    view = subspace.transform(X, 2)
+    np.testing.assert_allclose(view.mean(axis=0), 0, atol=1e-9)
+    assert abs(np.corrcoef(view[:, 0], X["a"])[0, 1]) > 0.95
+    assert "from" not in repr(subspace)
+
+
+def test_pieces_of_a_column_that_must_rise_are_one_feature():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = GBMAPRegressor(4, knots=4, monotonic_cst=[1, 0], random_state=0).fit(X, np.exp(X[:, 0]) + X[:, 1])
+    subspace, expected = active_subspace(model, X), mean_outer_product(model, X)
+    rebuilt = np.trace(expected) * (subspace.directions.T * subspace.shares) @ subspace.directions
+    np.testing.assert_allclose(rebuilt, expected, rtol=0.02, atol=0.02 * np.trace(expected))

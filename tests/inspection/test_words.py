@@ -17,7 +17,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPRegressor
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.words import HalfSpace, half_space, standard_rows
+from gbmap._fitted.terms import Terms
+from gbmap._fitted.words import HalfSpace, _best_threshold, half_space, standard_rows
 
 COMPARE = {">": np.greater, "<": np.less, ">=": np.greater_equal, "<=": np.less_equal}
 
@@ -35,7 +36,7 @@ def frame(n=200, seed=0):
 
 def with_learner(X, weights, offset, *, before=None, activation="softplus"):
     """Return the fitted of a model that holds one learner with given weights of its inputs."""
-    model = GBMAPRegressor(n_components=1, activation=activation, random_state=0)
+    model = GBMAPRegressor(n_components=1, knots=0, activation=activation, random_state=0)
     model = model if before is None else make_pipeline(before, model)
     model.fit(X, np.arange(len(X), dtype=float))
     gbmap = model if before is None else model[-1]
@@ -226,3 +227,80 @@ def test_the_rows_that_words_are_fitted_to_are_bounded_and_the_same_each_time(mo
     assert rows.shape == (100, 8)
     assert_array_equal(rows, standard_rows(fitted, X))
     assert len(np.unique(rows, axis=0)) == 100
+
+
+def bent_frame(n=400, seed=0):
+    """Numbers, one of them with gaps, and categories, also with gaps."""
+    X = frame(n, seed)[["age", "year", "income"]]
+    X["city"] = np.array(["Oslo", "Rome", "Turku"])[np.arange(n) % 3]
+    X.loc[::5, "age"] = np.nan
+    X.loc[::7, "city"] = None
+    return X
+
+
+def bent_model(**options):
+    X = bent_frame()
+    y = np.abs(X["year"] - 2004) + np.log(X["income"]) + X["age"].isna() + 3 * (X["city"] == "Oslo")
+    return X, GBMAPRegressor(4, knots=4, random_state=0, **options).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"monotonic_cst": [0, 0, 1, 0]}], ids=["free", "rising"])
+def test_a_column_that_bends_is_one_term_in_the_users_units(options):
+    X, model = bent_model(**options)
+    fitted = FittedModel.of(model)
+    inputs = fitted.read(X)
+    terms = Terms.of(fitted)
+    assert sorted(terms.names) == sorted(
+        ["age", "year", "income", "age missing", "city missing", "city=Oslo", "city=Rome", "city=Turku"]
+    )
+    values = pd.DataFrame(terms.values(inputs), columns=terms.names)
+    np.testing.assert_allclose(values["year"], X["year"])
+    np.testing.assert_allclose(values["age"], X["age"].fillna(X["age"].median()), rtol=0.01)
+    np.testing.assert_allclose(terms.standard(inputs).mean(axis=0), 0, atol=1e-9)
+    assert_array_equal(values["city=Oslo"], X["city"] == "Oslo")
+    assert_array_equal(values["age missing"], X["age"].isna())
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_words_of_columns_that_bend_hold_as_they_are_written(with_rows):
+    X, model = bent_model()
+    fitted = FittedModel.of(model)
+    inputs = fitted.read(X)
+    rows = standard_rows(fitted, inputs) if with_rows else None
+    known = X.assign(age=X["age"].fillna(fitted.inputs.fill[0]), **{"age missing": X["age"].isna()})
+    for name in ("Oslo", "Rome", "Turku"):
+        known[f"city={name}"] = X["city"] == name
+    known["city missing"] = X["city"].isna()
+    known = known.drop(columns="city")
+    for j in range(len(fitted.ensemble)):
+        written = HalfSpace.of(fitted, j, rows)
+        assert "from" not in written.words()
+        names = [name for name in sorted(known, key=len, reverse=True) if name in written.words()]
+        text = written.words()
+        for k, name in enumerate(names):
+            text = text.replace(name, f"z{'abcdefgh'[k]}")
+        columns = {f"z{'abcdefgh'[k]}": known[name].astype(float) for k, name in enumerate(names)}
+        assert_array_equal(check(text, pd.DataFrame(columns)), written.holds(inputs))
+
+
+def test_a_column_that_bends_but_always_rises_is_told_nearly_as_well_as_one_that_does_not():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500)})
+    model = GBMAPRegressor(3, knots=4, random_state=0).fit(X, np.exp(X["a"]) + X["b"])
+    fitted = FittedModel.of(model)
+    inputs = fitted.read(X)
+    rows = standard_rows(fitted, inputs)
+    for j in range(3):
+        active = fitted.ensemble.project(inputs)[:, j] > 0
+        agreement = (HalfSpace.of(fitted, j, rows).holds(inputs) == active).mean()
+        assert agreement >= max(0.85, active.mean(), 1 - active.mean())
+
+
+def test_the_threshold_tells_the_most_rows_rightly():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        places, active = rng.normal(size=30).round(1), rng.random(30) < 0.5
+        found = _best_threshold(places, active, 0.0)
+        tried = [((places > each) == active).sum() for each in np.linspace(-5, 5, 2001) + 0.001]
+        assert ((places > found) == active).sum() == max(tried)
+    assert _best_threshold(np.ones(3), np.array([True, True, False]), 5.0) <= 1.0

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, plots
 from gbmap.plots import (
+    ColumnCurveDisplay,
     DriftDisplay,
     EmbeddingDisplay,
     ExplanationDisplay,
@@ -35,6 +36,9 @@ FROM_MODEL = {
     "path": lambda model, X, y, **how: PathDisplay.from_estimator(model, X, output=outputs(model), **how),
     "region": lambda model, X, y, **how: RegionDisplay.from_estimator(
         model, X, y, output=outputs(model), **how
+    ),
+    "columncurve": lambda model, X, y, **how: ColumnCurveDisplay.from_estimator(
+        model, X, NAMES[1], output=outputs(model), **how
     ),
     "drift": lambda model, X, y, **how: DriftDisplay.from_estimator(
         DriftDetector(model).fit(X, y), X, y, X, y, **how

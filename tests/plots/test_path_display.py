@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
@@ -23,15 +24,28 @@ def test_h_stays_within_its_bounds_and_meets_them_at_the_knots(kind, n_pieces, r
     slack = 1e-9 * np.abs(display.values).max()
     assert (display.lower <= display.values + slack).all()
     assert (display.values <= display.upper + slack).all()
-    assert_array_equal(display.knots, np.linspace(0, 1, n_pieces + 1))
+    assert np.isin(np.linspace(0, 1, n_pieces + 1), display.knots).all()
     at_knots = np.isin(display.positions, display.knots)
-    assert at_knots.sum() == n_pieces + 1
+    assert at_knots.sum() == len(display.knots)
     for each in (display.lower, display.upper, display.values):
         assert_allclose(each[at_knots], display.knot_values)
 
 
-def test_bounds_are_narrow_where_h_bends_little_and_narrow_with_every_halving(numbers):
-    X, _, model = numbers
+@pytest.fixture(scope="module")
+def straight(numbers):
+    """A model without knots, whose pieces are those asked for."""
+    X, y, _ = numbers
+    return X, GBMAPRegressor(4, knots=0, random_state=0).fit(X[:150], y[:150])
+
+
+def test_without_knots_the_pieces_are_those_asked_for(straight):
+    X, model = straight
+    display = PathDisplay.from_estimator(model, X, n_pieces=7)
+    assert_array_equal(display.knots, np.linspace(0, 1, 8))
+
+
+def test_bounds_are_narrow_where_h_bends_little_and_narrow_with_every_halving(straight):
+    X, model = straight
     widths = []
     for n_pieces in (1, 2, 4, 8, 64):
         display = PathDisplay.from_estimator(model, X, rows=(5, 120), n_pieces=n_pieces)
@@ -51,8 +65,8 @@ def test_the_ends_are_the_predictions_of_the_rows(numbers, table, classes):
     assert display.value_label == "log-odds of _high"
 
 
-def test_distances_are_ordered_and_the_path_is_the_variation(numbers):
-    X, _, model = numbers
+def test_distances_are_ordered_and_the_path_is_the_variation(straight):
+    X, model = straight
     display = PathDisplay.from_estimator(model, X, rows=(5, 120), n_pieces=40)
     variation = np.abs(np.diff(display.values)).sum()
     assert display.path_distance <= variation * (1 + 1e-6) + 1e-9
@@ -63,7 +77,7 @@ def test_distances_are_ordered_and_the_path_is_the_variation(numbers):
 
 def test_the_identity_leaves_no_doubt(numbers):
     X, y, _ = numbers
-    model = GBMAPRegressor(3, activation="identity", random_state=0).fit(X, y)
+    model = GBMAPRegressor(3, knots=0, activation="identity", random_state=0).fit(X, y)
     display = PathDisplay.from_estimator(model, X, n_pieces=1)
     assert_allclose(display.lower, display.values)
     assert_allclose(display.upper, display.values)
@@ -122,3 +136,37 @@ def test_several_outputs_need_a_choice(targets):
     display = PathDisplay.from_estimator(model, X, output=1)
     assert_allclose(display.values[[0, -1]], model.predict(X)[:2, 1])
     assert display.value_label == "prediction of target 1"
+
+
+def bent_models():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    X["town"] = np.array(["Oslo", "Turku", "Bergen"])[np.arange(200) % 3]
+    X.loc[::7, "b"] = np.nan
+    y = np.abs(X["a"]) + 2.0 * (X["town"] == "Oslo") + X["b"].isna() + np.sin(2 * X["c"])
+    yield X, GBMAPRegressor(4, knots=4, random_state=0).fit(X, y)
+    yield X, GBMAPRegressor(4, knots=4, monotonic_cst=[0, 0, 1, 0], random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("rows", [(1, 2), (0, 3), (199, -3), (7, 15)])
+@pytest.mark.parametrize("n_pieces", [1, 7])
+def test_where_columns_bend_the_bounds_hold_between_the_bends(n_pieces, rows):
+    for X, model in bent_models():
+        display = PathDisplay.from_estimator(model, X, rows=rows, n_pieces=n_pieces)
+        slack = 1e-9 * np.abs(display.values).max()
+        assert (display.lower <= display.values + slack).all()
+        assert (display.values <= display.upper + slack).all()
+        assert np.isin(np.linspace(0, 1, n_pieces + 1), display.knots).all()
+        assert len(display.knots) > n_pieces + 1
+        assert_allclose(display.values[[0, -1]], model.predict(X)[list(rows)])
+        variation = np.abs(np.diff(display.values)).sum()
+        assert variation <= display.path_distance + display.path_bound + 1e-9
+
+
+def test_a_path_longer_than_the_embedding_tells_is_titled_in_order():
+    x = np.linspace(-1, 1, 200)[:, None]
+    model = GBMAPRegressor(1, knots=1, random_state=0).fit(x, np.abs(x[:, 0]))
+    display = PathDisplay.from_estimator(model, x, rows=(5, 190))
+    assert display.path_distance > display.embedding_distance
+    title = display.ax_.get_title()
+    assert title.index("difference") < title.index("embedding distance") < title.index("path distance")

@@ -15,6 +15,7 @@ from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 import gbmap
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection import explain
 from gbmap.sql import to_sql
 from gbmap.tables import TableError, TableModel, open_table
@@ -71,23 +72,28 @@ def test_a_fit_predicts_better_than_a_constant_and_says_how_well(regression):
     assert (regression.n_fitted_, regression.n_held_out_) == (480, 120)
 
 
+def straight_inputs(model, X):
+    fitted = FittedModel.of(model.model_)
+    return fitted.read(X)[:, fitted.columns.kind != "bend"]
+
+
 def test_the_scores_are_those_of_the_held_out_rows(regression, classification):
     X, y, X_test, y_test = regression.split(TABLE)
-    inputs, test = (regression.pipeline_[:-1].transform(rows) for rows in (X, X_test))
-    assert regression.scores_["gbmap"]["r2"] == r2_score(y_test, regression.pipeline_.predict(X_test))
+    inputs, test = (straight_inputs(regression, rows) for rows in (X, X_test))
+    assert regression.scores_["gbmap"]["r2"] == r2_score(y_test, regression.model_.predict(X_test))
     scale = StandardScaler().fit(inputs)
     linear = RidgeCV(np.logspace(-2, 5, 15)).fit(scale.transform(inputs), y).predict(scale.transform(test))
     assert regression.scores_["linear"]["r2"] == pytest.approx(r2_score(y_test, linear), abs=1e-9)
     assert regression.scores_["constant"]["rmse"] == pytest.approx(np.sqrt(np.mean((y_test - y.mean()) ** 2)))
 
     X, y, X_test, y_test = classification.split(TABLE)
-    p = classification.pipeline_.predict_proba(X_test)
+    p = classification.model_.predict_proba(X_test)
     found = classification.scores_["gbmap"]
     assert found["log_loss"] == pytest.approx(log_loss(y_test, p))
     assert found["roc_auc"] == pytest.approx(roc_auc_score(y_test == "low", p[:, 1]))
-    scale = StandardScaler().fit(inputs := classification.pipeline_[:-1].transform(X))
+    scale = StandardScaler().fit(inputs := straight_inputs(classification, X))
     linear = LogisticRegression(max_iter=500).fit(scale.transform(inputs), y)
-    test = scale.transform(classification.pipeline_[:-1].transform(X_test))
+    test = scale.transform(straight_inputs(classification, X_test))
     assert classification.scores_["linear"]["accuracy"] == linear.score(test, y_test)
 
 
@@ -160,7 +166,7 @@ def test_the_detector_finds_drift(regression):
 
 def test_the_parameters_reach_the_estimator():
     model = TableModel("y", n_components=3, beta=2.0, l2_regularization=0.5, loss="huber", n_jobs=1)
-    gbmap_step = model.fit(TABLE, drop=["level"]).pipeline_[-1]
+    gbmap_step = model.fit(TABLE, drop=["level"]).model_
     for name in ("n_components", "beta", "l2_regularization", "loss", "n_jobs"):
         assert getattr(gbmap_step, name) == getattr(model, name)
 
@@ -168,10 +174,9 @@ def test_the_parameters_reach_the_estimator():
 def test_what_is_left_open_is_what_one_fit_finds():
     model = TableModel("y", reference_rows=0).fit(TABLE, drop=["level"])
     X, y, _, _ = model.split(TABLE)
-    inputs = model.pipeline_[:-1].transform(X)
-    alone = gbmap.GBMAPRegressor("auto", refine=True, random_state=0).fit(inputs, y)
-    np.testing.assert_array_equal(model.pipeline_.predict(X), alone.predict(inputs))
-    assert model.pipeline_[-1].l2_regularization_ == alone.l2_regularization_ > 0
+    alone = gbmap.GBMAPRegressor("auto", refine=True, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.model_.predict(X), alone.predict(X))
+    assert model.model_.l2_regularization_ == alone.l2_regularization_ > 0
 
 
 def test_the_learners_may_be_refined():
@@ -181,7 +186,7 @@ def test_the_learners_may_be_refined():
         TableModel("y", n_components=4, refine=refine, reference_rows=0).fit(frame)
         for refine in (False, True)
     )
-    assert refined.pipeline_[-1].n_refinements_[0] > 0
+    assert refined.model_.n_refinements_[0] > 0
     assert refined.scores_["gbmap"]["r2"] > plain.scores_["gbmap"]["r2"]
 
 
@@ -225,7 +230,7 @@ def test_progress_is_told():
 def test_progress_ends_though_a_fit_finds_that_fewer_learners_will_do():
     told = []
     model = TableModel("y", reference_rows=0).fit(TABLE, progress=lambda *step: told.append(step))
-    assert model.pipeline_[-1].n_components_ < 50
+    assert model.model_.n_components_ < 50
     assert ("fitting", 100, 100) in told
 
 
@@ -252,14 +257,13 @@ def test_a_missing_category_is_a_category():
     assert predicted[3] != predicted[2]
 
 
-def test_at_most_30_categories_become_inputs():
+def test_categories_of_few_rows_are_no_inputs():
     data = TABLE[["y"]].assign(word=[f"w{int(k**0.6)}" for k in range(600)])
-    model = TableModel("y", n_components=2, **CHOSEN).fit(data)
+    model = TableModel("y", n_components=2, test_size=0, **CHOSEN).fit(data)
     counts = data.word.value_counts()
     (column,) = model.schema_.columns
-    assert len(column.levels) == 30 < (counts >= 10).sum() < len(counts)
-    assert counts[list(column.levels)].min() >= counts.drop(list(column.levels)).max()
-    assert model.pipeline_[:-1].transform(model.features(data)).shape[1] == 30
+    assert set(column.levels) == set(counts.index[counts >= 10]) < set(counts.index)
+    assert model.model_.ensemble_.weights.shape[1] == len(column.levels)
 
 
 def test_a_column_with_values_only_in_held_out_rows_is_no_trouble(regression):
@@ -285,7 +289,7 @@ def test_classes_are_of_the_users_type(values, kind):
     data = TABLE[["age"]].assign(y=y)
     model = TableModel("y", task="classification", n_components=2, reference_rows=0, **CHOSEN).fit(data)
     assert isinstance(model.predict(data)[0], kind)
-    assert model.predict_proba(data).shape == (600, len(model.pipeline_.classes_))
+    assert model.predict_proba(data).shape == (600, len(model.model_.classes_))
     assert model.evaluate(csv_of(data))["accuracy"] == model.score(data)
 
 
@@ -389,7 +393,7 @@ def test_a_table_without_rows_is_said(regression):
 
 def test_explanations_are_in_the_users_columns(regression):
     X = regression.features(TABLE)
-    explanation = explain(regression.pipeline_, X)
+    explanation = explain(regression.model_, X)
     assert list(explanation.feature_names) == regression.schema_.features
     assert list(X) == regression.schema_.features
     strongest = np.abs(explanation.contributions).mean(axis=0)
@@ -399,7 +403,7 @@ def test_explanations_are_in_the_users_columns(regression):
 def test_the_pipeline_is_exported_with_its_rare_and_missing_categories(regression):
     table = TABLE.assign(**{CITY: TABLE[CITY].where(TABLE.index > 3, "Bergen")})
     X, expected = regression.features(table), regression.predict(table)
-    found = duckdb.connect().register("rows", X).execute(to_sql(regression.pipeline_, "rows")).fetchnumpy()
+    found = duckdb.connect().register("rows", X).execute(to_sql(regression.model_, "rows")).fetchnumpy()
     np.testing.assert_allclose(found["prediction"], expected, rtol=1e-9)
 
 
@@ -413,7 +417,7 @@ def test_a_model_comes_back_from_its_file_to_the_bit(regression, classification,
         assert (loaded.schema_, loaded.scores_) == (model.schema_, model.scores_)
         assert loaded.get_params() == model.get_params()
         pd.testing.assert_frame_equal(loaded.features(TABLE), X)
-        assert loaded.pipeline_ is loaded.detector_.estimator_
+        assert loaded.model_ is loaded.detector_.estimator_
 
 
 def test_a_model_is_loaded_but_not_used_without_pyarrow_and_pandas(regression, tmp_path, monkeypatch):

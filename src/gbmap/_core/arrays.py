@@ -158,6 +158,7 @@ def product_by_rows(rows: Any, matrix: Any) -> Any:
     """
     if not isinstance(rows, np.ndarray):
         return product(rows, matrix)
+    rows = np.ascontiguousarray(rows)
     n, p = rows.shape
     whole = n - n % _ROWS_AT_A_TIME
     out = np.empty((n, matrix.shape[1]), rows.dtype)

@@ -114,9 +114,15 @@ class Inputs:
 
         A missing number is filled, one of a column with marks or not.
         """
-        has_missing = not scipy.sparse.issparse(X) and _has_missing(X)
+        if scipy.sparse.issparse(X):
+            if self.is_plain:
+                return X
+            X = X.toarray()
+        has_missing = _has_missing(X)
         if self.is_plain and not has_missing:
             return X
+        if X.dtype != wide(X) and not self._fits(X.dtype):
+            X = widened(X)
         if namespace(X) is np:
             return self._of_array(X, has_missing)
         xp, columns = namespace(X), X.T
@@ -131,13 +137,18 @@ class Inputs:
             parts.append(xp.astype(is_there, X.dtype))
         return (parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)).T
 
+    def _fits(self, dtype: Any) -> bool:
+        """Return whether rows of a type of less range than those of the fit are told from all limits."""
+        ends = np.abs(np.append(self.low, self.high))
+        return bool(ends[np.isfinite(ends)].max(initial=0.0) < np.finfo(dtype).max / 2)
+
     def _of_array(self, X: Array, has_missing: bool) -> Array:
         """Return the inputs of rows of NumPy's, as columns that are contiguous: these are made fastest."""
         columns, n_numbers = np.ascontiguousarray(X.T), len(self.number_source)
         out = np.empty((len(self), len(X)), X.dtype)
         marks, categories = np.split(out[n_numbers:], [len(self.missing_source)])
         if len(categories):
-            np.equal(columns[self.category_source], self.code[:, None], out=categories)
+            np.equal(columns[self.category_source], self.code.astype(X.dtype)[:, None], out=categories)
         marks[:] = 0.0
         if has_missing:
             is_missing = np.isnan(columns)
@@ -186,7 +197,8 @@ class Inputs:
 
     def knots(self) -> list[Array]:
         """Return the knots of each column."""
-        return [np.sort(self.low[self.bends & (self.number_source == k)]) for k in range(self.n_columns)]
+        of_column = [self.number_source == k for k in range(self.n_columns)]
+        return [np.unique(self.low[own])[1:] for own in of_column]
 
     def signs(self, of_columns: Array) -> Array:
         """Return the signs that the weights of inputs are held to, (q,), given those of slopes along columns.

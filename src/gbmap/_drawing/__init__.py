@@ -2,7 +2,8 @@
 
 from gbmap._drawing.bars import BarDisplay
 from gbmap._drawing.curves import CurveDisplay
+from gbmap._drawing.effects import EffectDisplay
 from gbmap._drawing.heatmap import HeatmapDisplay
 from gbmap._drawing.intervals import IntervalDisplay
 
-__all__ = ["BarDisplay", "CurveDisplay", "HeatmapDisplay", "IntervalDisplay"]
+__all__ = ["BarDisplay", "CurveDisplay", "EffectDisplay", "HeatmapDisplay", "IntervalDisplay"]

@@ -18,10 +18,12 @@ from gbmap._utils.typing import Array
 # for all its bends, and so many rows for each.
 _KNOTS, _KNOTS_OF_FEW, _FEW_ROWS, _MOST_BENDS, _ROWS_PER_BEND = 8, 5, 2_000, 300, 10
 # A category has an input of its own if it has so many rows, or such a share of few; so many of a column may.
-_CATEGORY_ROWS, _CATEGORY_SHARE, _MOST_CATEGORIES = 10, 0.02, 100
+_CATEGORY_ROWS, _CATEGORY_SHARE, MOST_CATEGORIES = 10, 0.02, 100
 # Beyond its fences a column counts as if it were at them. They lie this many times as far beyond nearly all
 # of it, but for such a share on either side, as that reaches: columns of long tails are not cut.
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
+# Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
+_CLOSE_KNOTS = 1e-3
 # The code of a category that the fit did not see.
 _UNKNOWN = -1.0
 
@@ -162,8 +164,11 @@ def plan_inputs(
             continue
         fill[k] = _quantiles(x, weight, np.array([0.5]))[0] if len(x) else 0.0
         must_rise = monotone is not None and monotone[k] != 0
-        pieces += [(k, *piece) for piece in _pieces(x, weight, most, must_rise)]
+        n_knots = most if _can_hold(sample.X.dtype, x) else 0
+        pieces += [(k, *piece) for piece in _pieces(x, weight, n_knots, must_rise)]
     found = np.array(pieces, dtype=np.float64).reshape(-1, 4)
+    if not (pieces or codes or sample.has_missing.any()):
+        codes = [(0, 0.0)]  # a learner has at least one input
     category = np.array(codes, dtype=np.float64).reshape(-1, 2)
     return Inputs(
         fill=fill,
@@ -194,6 +199,11 @@ def _n_knots(knots: int | str, n_columns: int, n_rows: float) -> int:
     return min(_KNOTS if n_rows >= _FEW_ROWS else _KNOTS_OF_FEW, most)
 
 
+def _can_hold(dtype: Any, x: Array) -> bool:
+    """Return whether a type can hold how far a column's values are from its fences, wherever these lie."""
+    return bool(2 * (1 + 2 * _FENCE) * np.abs(x).max(initial=0.0) < np.finfo(dtype).max)
+
+
 def _pieces(x: Array, weight: Array, most: int, must_rise: bool) -> list[tuple[float, float, bool]]:
     """Return the ends of the numbers that a column enters by, and which are bends.
 
@@ -215,7 +225,13 @@ def _knots_of(x: Array, weight: Array, most: int) -> Array:
     if most == 0 or not len(x):
         return np.empty(0)
     values = np.unique(_quantiles(x, weight, np.arange(1, most + 1) / (most + 1)))
-    return values[(values > x.min()) & (values < x.max())]
+    values = values[(values > x.min()) & (values < x.max())]
+    low, high = _quantiles(x, weight, np.array([_SHARE_BEYOND, 1 - _SHARE_BEYOND]))
+    kept: list[float] = []
+    for value in values.tolist():
+        if not kept or value - kept[-1] >= _CLOSE_KNOTS * (high - low):
+            kept.append(value)
+    return np.array(kept)
 
 
 def _fences(x: Array, weight: Array) -> tuple[float, float]:
@@ -241,5 +257,5 @@ def _frequent(x: Array, weight: Array, n_rows: float) -> Array:
         return values
     rows = np.bincount(group, weight) * (n_rows / weight.sum())
     least = min(_CATEGORY_ROWS, _CATEGORY_SHARE * n_rows)
-    kept = np.argsort(-rows, kind="stable")[:_MOST_CATEGORIES]
+    kept = np.argsort(-rows, kind="stable")[:MOST_CATEGORIES]
     return np.sort(values[kept[(rows[kept] >= least) & (values[kept] >= 0)]])

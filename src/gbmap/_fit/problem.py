@@ -256,4 +256,7 @@ def _inputs_of(sample: ColumnSample, settings: FitSettings, n_effective: float) 
     """Return the inputs that rows are to have."""
     if scipy.sparse.issparse(sample.X):  # whose zeros would not stay zeros
         return Inputs.plain(sample.X.shape[1])
-    return plan_inputs(sample, n_effective, settings.knots, settings.is_category, settings.monotone)
+    # Bends need a ridge of their own: by "auto" there are none where one ridge is given for all.
+    finds_ridge = settings.fixed_l2_regularization is None
+    knots = settings.knots if finds_ridge or settings.knots != "auto" else 0
+    return plan_inputs(sample, n_effective, knots, settings.is_category, settings.monotone)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.terms import Terms
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
 
@@ -23,7 +23,8 @@ def half_space(
     """Return the half-space on which a learner is active (or not), such as "income - 0.3 age > 20".
 
     The terms are the inputs of the largest weight in standard deviations, with the other inputs at their
-    training means; with `rows` of `standard_rows`, those that best tell there where the learner is active.
+    training means; with `rows` of `standard_rows`, those that best tell there where the learner is active. A
+    column that bends is one term, told by its slope on average.
     It is "everywhere" or "nowhere" for a learner without weights, and for the identity activation, whose
     learners are active everywhere.
     """
@@ -39,11 +40,8 @@ class HalfSpace:
 
     Attributes
     ----------
-    inputs : integer array of shape (k,)
-        The inputs of the terms.
-    columns : Columns
-        Those of the terms.
-    names : array of shape (k,)
+    terms : Terms
+        k of them.
     coefficients : array of shape (k,)
         The first is one.
     threshold : float
@@ -52,9 +50,7 @@ class HalfSpace:
         Whether the learner is active above the threshold, or below it.
     """
 
-    inputs: IntArray
-    columns: Columns
-    names: Array
+    terms: Terms
     coefficients: Array
     threshold: float
     is_above: bool
@@ -74,32 +70,44 @@ class HalfSpace:
             for others that go with it. Without rows columns count as independent.
         n_terms : int, default=3
         """
-        ensemble, mean, scale = fitted.ensemble, fitted.input_mean, fitted.input_scale
+        ensemble, terms = fitted.ensemble, Terms.of(fitted)
         weights = ensemble.weights[learner]
-        at_mean = ensemble.offsets[learner] + weights @ mean
+        at_mean = ensemble.offsets[learner] + weights @ fitted.input_mean
         rows = np.empty((0, len(weights))) if rows is None else rows
-        usable = (fitted.columns.slope != 0) & (ensemble.activation != "identity")
-        kept, slopes = _terms(weights * scale, usable, rows, n_terms)
-        columns, names = fitted.columns.take(kept), fitted.input_names[kept]
+        usable = (terms.columns.slope != 0) & (ensemble.activation != "identity")
+        of_terms = rows if terms.is_plain else terms.standard(rows * fitted.input_scale + fitted.input_mean)
+        part = weights * fitted.input_scale
+        kept, slopes = _choose(part, terms, usable, rows @ part, of_terms, n_terms)
+        is_bent, terms = not terms.is_plain, terms.take(kept)
         if len(kept) == 0:
             is_everywhere = ensemble.activation == "identity" or at_mean > 0
-            return cls(kept, columns, names, slopes, -np.inf if is_everywhere else np.inf, True)
-        slopes = slopes / scale[kept] * columns.slope
+            return cls(terms, slopes, -np.inf if is_everywhere else np.inf, True)
+        slopes = slopes / terms.scale * terms.columns.slope
         coefficients = np.array([float(f"{c:.2g}") for c in slopes / slopes[0]])
-        threshold = coefficients @ ((mean[kept] - columns.offset) / columns.slope) - at_mean / slopes[0]
-        spread = scale[kept[0]] / abs(columns.slope[0])
-        return cls(kept, columns, names, coefficients, _rounded(threshold, spread), bool(slopes[0] > 0))
+        at_means = (terms.mean - terms.columns.offset) / terms.columns.slope
+        threshold = coefficients @ at_means - at_mean / slopes[0]
+        spread = terms.scale[0] / abs(terms.columns.slope[0])
+        is_above = bool(slopes[0] > 0)
+        if is_bent and len(rows):
+            places = coefficients @ (at_means + of_terms[:, kept] * terms.scale / terms.columns.slope).T
+            threshold = _best_threshold(places, (at_mean + rows @ part > 0) == is_above, threshold)
+        return cls(terms, coefficients, _rounded(threshold, spread), is_above)
+
+    @property
+    def inputs(self) -> IntArray:
+        """The inputs of the terms, the first of each, of shape (k,)."""
+        return np.array([part[0] for part in self.terms.parts], dtype=np.intp)
 
     def holds(self, inputs: Any) -> Array:
         """Return whether each row of the GBMAP's inputs, (n, q), lies in the half-space as written."""
-        values = (dense(inputs[:, self.inputs]) - self.columns.offset) / self.columns.slope
-        return self._is_active(values @ self.coefficients)
+        return self._is_active(self.terms.values(inputs) @ self.coefficients)
 
     def words(self, *, active: bool = True) -> str:
         """Return the half-space, or if not `active` its complement, as a short text."""
-        if len(self.inputs) == 0 or (len(self.inputs) == 1 and self.columns.kind[0] != "number"):
+        n_terms = len(self.coefficients)
+        if n_terms == 0 or (n_terms == 1 and self.terms.columns.kind[0] != "number"):
             return self._of_two_values(active)
-        named = zip(self.coefficients, self.names)
+        named = zip(self.coefficients, self.terms.names)
         terms = [_term(coefficient, name, first=i == 0) for i, (coefficient, name) in enumerate(named)]
         sign = {(True, True): ">", (True, False): "<=", (False, True): "<", (False, False): ">="}
         return f"{' '.join(terms)} {sign[self.is_above, active]} {self.threshold:.15g}"
@@ -109,7 +117,7 @@ class HalfSpace:
         at_zero, at_one = (bool(self._is_active(value)) == active for value in (0.0, 1.0))
         if at_zero == at_one:
             return "everywhere" if at_zero else "nowhere"
-        return f"{'' if at_one else 'not '}{self.names[0]}"
+        return f"{'' if at_one else 'not '}{self.terms.names[0]}"
 
     def _is_active(self, value: Any) -> Any:
         return value > self.threshold if self.is_above else value < self.threshold
@@ -122,34 +130,50 @@ def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
     return (dense(inputs[chosen]) - fitted.input_mean) / fitted.input_scale
 
 
-def _terms(weights: Array, usable: Array, rows: Array, n_terms: int) -> tuple[IntArray, Array]:
-    """Return a few of the inputs, and coefficients with which they follow w . x over standard rows.
+def _choose(
+    weights: Array, terms: Terms, usable: Array, projections: Array, rows: Array, n_terms: int
+) -> tuple[IntArray, Array]:
+    """Return a few of the terms, and coefficients with which they follow w . x over standard rows.
 
-    Orthogonal matching pursuit on the covariance of the rows, to which as many rows as there are columns
-    are added that know nothing of each other: a few rows say little about how columns go together.
+    Orthogonal matching pursuit on the covariance of the rows, to which as many rows as there are terms
+    are added that know nothing of each other: a few rows say little about how columns go together. The
+    inputs of one column do go together in them.
     """
-    q = len(weights)
-
-    def covary(direction: Array) -> Array:
-        return (rows.T @ (rows @ direction) + q * direction) / (len(rows) + q)
-
-    variance = (np.square(rows).sum(axis=0) + q) / (len(rows) + q)
-    size = np.abs(weights) * usable
+    n, r = rows.shape
+    of_terms = terms.collect(weights)
+    variance = (np.square(rows).sum(axis=0) + r) / (n + r)
+    size = terms.collect(np.abs(weights)) * usable
     usable = (size > 0) & (size >= _WORTH_SAYING * size.max())
-    kept, of_kept = list[int](), np.empty((0, q))
+    kept, of_kept = list[int](), np.empty((0, r))
     coefficients: Array = np.empty(0)
-    target = left = covary(weights)
+    target = left = (rows.T @ projections + r * of_terms) / (n + r)
+    total = (projections @ projections + r * (of_terms @ of_terms)) / (n + r)
     while len(kept) < n_terms:
         explains = np.where(usable, left**2 / variance, 0.0)
         best = int(np.argmax(explains))
-        if explains[best] <= _WORTH_SAYING**2 * (weights @ target):
+        if explains[best] <= _WORTH_SAYING**2 * total:
             break
         kept.append(best)
-        of_kept = np.vstack([of_kept, covary(np.eye(1, q, best)[0])])
+        of_best = (rows.T @ rows[:, best] + r * np.eye(1, r, best)[0]) / (n + r)
+        of_kept = np.vstack([of_kept, of_best])
         coefficients = np.linalg.solve(of_kept[:, kept], target[kept])
         left = target - coefficients @ of_kept
     order = np.argsort(-np.abs(coefficients), kind="stable")
     return np.array(kept, dtype=np.intp)[order], coefficients[order]
+
+
+def _best_threshold(places: Array, is_active: Array, first: float) -> float:
+    """Return the threshold that tells the most rows rightly, active above and not below: the next to a first.
+
+    Where columns bend, w . x + c is no straight line of the terms, and its mean tells little of its sign.
+    """
+    values, group = np.unique(places, return_inverse=True)
+    gained = np.cumsum(np.bincount(group, np.where(is_active, -1, 1)))  # by all up to a value left out
+    right = np.append(0, gained)
+    ends = np.concatenate([values[:1] - np.ptp(values), values, values[-1:] + np.ptp(values)])
+    candidates = (ends[1:] + ends[:-1]) / 2
+    best = candidates[right == right.max()]
+    return float(best[np.argmin(np.abs(best - first))])
 
 
 def _rounded(value: float, spread: float) -> float:

@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
 
 from gbmap._fit.initial import class_score
 from gbmap._utils.typing import Array
@@ -36,7 +33,6 @@ def compare(
         _scores(second, X_second),
         X.join(X_second[new]),
         n_components=n_components,
-        preprocessing=_preprocessing(first, second, new),
         random_state=seed,
     )
     return {
@@ -49,7 +45,7 @@ def compare(
 
 def _shared_classes(first: Any, second: Any) -> Array | None:
     """Return the classes of both models, None if they predict numbers."""
-    of_first, of_second = (getattr(each.pipeline_, "classes_", None) for each in (first, second))
+    of_first, of_second = (getattr(each.model_, "classes_", None) for each in (first, second))
     if (of_first is None) != (of_second is None):
         raise UsageError(
             "MODEL and MODEL2 must predict numbers both, or classes both; one of them does each."
@@ -77,27 +73,8 @@ def _read(first: Any, second: Any, data: Path, max_rows: int, screen: Screen) ->
 
 def _scores(model: Any, features: Any) -> Array:
     """Return predictions, or log-odds of classes."""
-    pipeline = model.pipeline_
+    pipeline = model.model_
     return class_score(pipeline, features) if hasattr(pipeline, "classes_") else pipeline.predict(features)
-
-
-def _preprocessing(first: Any, second: Any, new: list[str]) -> ColumnTransformer:
-    """Return that of the first model, and for columns that only the second knows, that of the second."""
-    parts = list(first.pipeline_["columns"].transformers)
-    for name, step, columns in second.pipeline_["columns"].transformers:
-        chosen = [column for column in columns if column in new]
-        if chosen:
-            parts.append((f"{name} of the second", _for_columns(step, columns, chosen), chosen))
-    return ColumnTransformer(parts)
-
-
-def _for_columns(step: Any, columns: list[str], chosen: list[str]) -> Any:
-    """Return a step for some of its columns only: an encoder knows the categories of each."""
-    if not isinstance(step, Pipeline):
-        return step
-    step = clone(step)
-    step[-1].categories = [step[-1].categories[columns.index(column)] for column in chosen]
-    return step
 
 
 def _document(found: ModelDifference, classes: Array | None) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, A
     "shift" is its share in the shift, of the output where it is largest; "alarms" its mean absolute share in
     the indicator of rows that raise the alarm, None if there are none; "change" what is different in it.
     """
-    fitted = FittedModel.of(model.pipeline_)
+    fitted = FittedModel.of(model.model_)
     shifts = contributions.reshape(len(contributions), -1)
     shift = np.take_along_axis(shifts, np.abs(shifts).argmax(axis=1)[:, None], axis=1)[:, 0]
     in_alarms, words = _in_alarms(model, features), _words(fitted, features, _days(model.schema_))

@@ -14,7 +14,7 @@ from gbmap.inspection.attribution import over_the_average
 
 def explanation(model: Any, features: Any, *, kind: str, standardized: bool = False) -> Any:
     """Return attributions or coefficients of rows, a row each; one for each output if there are several."""
-    pipeline = model.pipeline_
+    pipeline = model.model_
     if kind == "attributions":
         frame = _by_column(model.schema_, _over_the_average(pipeline, features))
     else:

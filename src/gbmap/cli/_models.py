@@ -66,7 +66,7 @@ def targets_of(model: Any, frame: Any) -> Any:
         targets = model.targets(frame)
     except TableError:
         return None
-    classes = getattr(model.pipeline_, "classes_", None)
+    classes = getattr(model.model_, "classes_", None)
     return targets if classes is None or np.isin(targets, classes).all() else None
 
 
@@ -89,6 +89,6 @@ def example_rows(model: Any, n_rows: int = 20) -> Any:
     return pd.DataFrame(
         {
             name: np.resize(np.array(levels[name], dtype=object), n_rows) if name in levels else numbers
-            for name in model.pipeline_.feature_names_in_
+            for name in model.model_.feature_names_in_
         }
     )

@@ -65,11 +65,12 @@ def show_columns(page: Page, columns: list[dict[str, Any]]) -> None:
 
 def of_scores(model: Any) -> dict[str, Any]:
     """Return how good a model of tables is on rows held out of its fit, and whether a simpler one is too."""
+    from gbmap._fitted.model import FittedModel
     from gbmap._utils.references import simpler_as_good
 
     scores = model.scores_
     models = None if scores is None else [scores[name] for name in ("gbmap", "linear", "constant")]
-    simpler = None if models is None else simpler_as_good(models, model.pipeline_[-1].loss)
+    simpler = None if models is None else simpler_as_good(models, FittedModel.of(model.model_).model.loss)
     return {"rows_held_out": model.n_held_out_, "scores": scores, "simpler_as_good": simpler}
 
 

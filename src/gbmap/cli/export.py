@@ -67,10 +67,10 @@ def _write_sql(model: Any, out: Path, table: str, dialect: str, outputs: list[st
     """Write the statement, and return the columns that it reads."""
     from gbmap.sql.export import to_sql
 
-    statement = to_sql(model.pipeline_, table, outputs=outputs, dialect=dialect)
+    statement = to_sql(model.model_, table, outputs=outputs, dialect=dialect)
     with replacing(out) as file:
         file.write(f"{statement};\n".encode())
-    return [str(name) for name in model.pipeline_.feature_names_in_]
+    return [str(name) for name in model.model_.feature_names_in_]
 
 
 def _write_onnx(model: Any, out: Path, outputs: list[str] | None) -> list[str]:
@@ -78,7 +78,7 @@ def _write_onnx(model: Any, out: Path, outputs: list[str] | None) -> list[str]:
     from gbmap.onnx import to_onnx
 
     _refuse_lost_range(model)
-    graph = to_onnx(_without_missing_texts(model.pipeline_), example_rows(model), outputs=outputs)
+    graph = to_onnx(_without_missing_texts(model.model_), example_rows(model), outputs=outputs)
     with replacing(out) as file:
         file.write(graph.SerializeToString())
     return [each.name for each in graph.graph.input]
@@ -91,7 +91,7 @@ def _refuse_lost_range(model: Any) -> None:
     from gbmap._fitted.model import FittedModel
     from gbmap.onnx._digits import lost_ranges
 
-    fitted = FittedModel.of(model.pipeline_)
+    fitted = FittedModel.of(model.model_)
     columns, targets = lost_ranges(fitted.model, np.dtype(np.float32))
     names = [*fitted.input_names[columns], *([model.schema_.target] if targets.any() else [])]
     if names:
@@ -102,9 +102,12 @@ def _refuse_lost_range(model: Any) -> None:
 
 
 def _without_missing_texts(pipeline: Any) -> Any:
-    """Return a copy that is given missing categories as "missing", since texts of ONNX are always there."""
+    """Return a model as it is, or a pipeline of an earlier version that is given "missing" for them."""
     import numpy as np
+    from sklearn.pipeline import Pipeline
 
+    if not isinstance(pipeline, Pipeline):
+        return pipeline
     copied = deepcopy(pipeline)
     columns = copied["columns"]
     for k, (name, step, chosen) in enumerate(columns.transformers_):

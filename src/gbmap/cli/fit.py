@@ -86,7 +86,9 @@ def fit(
 def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
     import numpy as np  # not before a model is there: help comes at once
 
-    gbmap = model.pipeline_[-1]
+    from gbmap._fitted.model import FittedModel
+
+    gbmap = FittedModel.of(model.model_).model
     return {
         "model": str(out),
         "bytes": out.stat().st_size,

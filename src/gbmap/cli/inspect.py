@@ -52,7 +52,7 @@ def _of_table_model(model: Any) -> dict[str, Any]:
         "rows_fitted": model.n_fitted_,
         **of_scores(model),
         "detector": of_detector(model.detector_),
-        **_of_learners(model.pipeline_, model.detector_),
+        **_of_learners(model.model_, model.detector_),
     }
 
 

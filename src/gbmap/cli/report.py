@@ -128,7 +128,7 @@ def _page(
     later = {} if new is None else _new_rows(model, new, screen, progress)
     progress("writing the page", 0, None)
     return make_report(
-        model.pipeline_,
+        model.model_,
         X,
         pd.Series(y, index=X.index, name=model.target),
         X_test=X_test,

@@ -121,10 +121,10 @@ def predictions(model: Any, frame: Any, *, drift: bool) -> Any:
     import pandas as pd
 
     features = model.features(frame)
-    columns: dict[str, Any] = {"prediction": model.pipeline_.predict(features)}
-    if hasattr(model.pipeline_, "predict_proba"):
-        shares = model.pipeline_.predict_proba(features)
-        columns |= {f"probability_{each}": shares[:, k] for k, each in enumerate(model.pipeline_.classes_)}
+    columns: dict[str, Any] = {"prediction": model.model_.predict(features)}
+    if hasattr(model.model_, "predict_proba"):
+        shares = model.model_.predict_proba(features)
+        columns |= {f"probability_{each}": shares[:, k] for k, each in enumerate(model.model_.classes_)}
     if drift:
         columns |= alarm_columns(model, features)
     return pd.DataFrame(columns)
@@ -142,7 +142,7 @@ def _coordinates(model: Any, frame: Any) -> Any:
 
     from gbmap._fitted.model import FittedModel
 
-    return pd.DataFrame(model.transform(frame), columns=FittedModel.of(model.pipeline_).coordinate_names)
+    return pd.DataFrame(model.transform(frame), columns=FittedModel.of(model.model_).coordinate_names)
 
 
 def _output(out: str, *inputs: Path, no_overwrite: bool) -> Output | None:

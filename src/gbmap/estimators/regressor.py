@@ -45,12 +45,12 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     activation : {"softplus", "identity"}, default="softplus"
         With "identity" the first learner is ridge regression, and further ones correct its
         shrinkage.
-    knots : int or "auto", default=0
+    knots : int or "auto", default="auto"
         At how many values the effect of a numeric column on a learner may bend: quantiles of it, which
         then enters as itself and by a hinge max(x - t, 0) for each knot t. Bends have a ridge of their own,
         which a fit finds too. Far beyond all rows such a column counts as if it went no further. 0 is the
-        paper's form. By "auto" there are 8, or 5 with less than 2,000 rows, and fewer with many columns or
-        very few rows. Sparse X does not bend.
+        paper's form. By "auto" there are 8, or 5 with less than 2,000 rows, fewer with many columns or very
+        few rows, and none if ``l2_regularization`` is a number. Sparse X does not bend.
     categorical_features : "from_dtype", array-like of bool, int or str, or None, default="from_dtype"
         Which columns hold categories, as in scikit-learn's gradient boosting: by default those of a frame
         that hold text or are categorical. A category is an input of its own if it has ten rows (2 % of less
@@ -166,7 +166,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         quantile: float = 0.5,
         huber_delta: float = 1.0,
         activation: str = "softplus",
-        knots: int | str = 0,
+        knots: int | str = "auto",
         categorical_features: Any = "from_dtype",
         init: Any = None,
         standardize: bool = True,

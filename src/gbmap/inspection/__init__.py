@@ -7,6 +7,7 @@ the prediction itself (for classes, the log-odds).
 from gbmap.inspection.attribution import Attribution, attributions
 from gbmap.inspection.bounds import CoefficientBounds, Monotonicity, coefficient_bounds, is_monotone
 from gbmap.inspection.counterfactual import Counterfactual, nearest_counterfactual
+from gbmap.inspection.curve import ColumnCurve, column_curve
 from gbmap.inspection.difference import Agreement, ModelDifference, model_difference
 from gbmap.inspection.explanation import Explanation, explain
 from gbmap.inspection.interaction import Interactions, interactions
@@ -21,6 +22,7 @@ __all__ = [
     "Agreement",
     "Attribution",
     "CoefficientBounds",
+    "ColumnCurve",
     "Counterfactual",
     "Explanation",
     "Interactions",
@@ -33,6 +35,7 @@ __all__ = [
     "active_subspace",
     "attributions",
     "coefficient_bounds",
+    "column_curve",
     "explain",
     "interactions",
     "is_monotone",

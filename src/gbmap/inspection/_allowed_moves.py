@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.arrays import in_memory
-from gbmap._fitted.column_values import categories
+from gbmap._fitted.column_values import Pieces, bent_columns, categories
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.missing import is_missing
@@ -50,7 +50,7 @@ class Row:
         if hasattr(self.table, "iloc"):
             frame = self.table.iloc[[0] * n].reset_index(drop=True)
             for k, values in at.items():
-                frame.isetitem(k, values)
+                frame.isetitem(k, _as_categories(values, frame.dtypes.iloc[k]))
             return frame
         if hasattr(self.table, "columns"):
             copies = nw.from_native(self.table, eager_only=True)[[0] * n]
@@ -74,6 +74,13 @@ def _as_table(x: Any) -> Any:
     if table.dtype.kind in "OUS":
         return np.atleast_2d(np.asarray(x, dtype=object))  # NumPy would turn numbers beside text into text
     return table.astype(np.float64)
+
+
+def _as_categories(values: list[Any], kind: Any) -> Any:
+    """Return values of a pandas column as categories if that is what it holds, and these are among them."""
+    if hasattr(kind, "categories") and set(values) <= set(kind.categories):
+        return kind.construct_array_type()(values, dtype=kind)
+    return values
 
 
 def _objects(values: list[Any]) -> Array:
@@ -246,10 +253,68 @@ def _check_fixed(name: str, value: float, low: float, high: float, whole: bool) 
 
 
 @dataclass(frozen=True)
+class Stretches:
+    """What moves do: by how much each stretch of their way changes the inputs, per standard deviation.
+
+    Attributes
+    ----------
+    move : integer array of shape (S,)
+        The move of each stretch; in order, as the stretches of a move are.
+    begin, end : arrays of shape (S,)
+        In the user's units; infinite for a move that does the same everywhere.
+    inputs : sparse array of shape (S, q)
+        What a move of one within a stretch adds to the inputs of the model.
+    """
+
+    move: IntArray
+    begin: Array
+    end: Array
+    inputs: Any
+
+    @classmethod
+    def whole(cls, inputs: Any) -> Stretches:
+        """Return those of moves that do the same everywhere, given what each adds to the inputs."""
+        limit = np.full(inputs.shape[0], np.inf)
+        return cls(np.arange(len(limit)), -limit, limit, scipy.sparse.csr_array(inputs))
+
+    @classmethod
+    def bent(cls, columns: Columns, column: int, scale: float) -> Stretches:
+        """Return those of one move, that of a column along which learners bend."""
+        pieces, q = Pieces.of(columns, column), len(columns.source)
+        slopes = scipy.sparse.coo_array(pieces.slopes * scale)
+        places = slopes.row, pieces.inputs[slopes.col]
+        inputs = scipy.sparse.csr_array((slopes.data, places), shape=(len(pieces.slopes), q))
+        begin, end = np.append(-np.inf, pieces.breaks), np.append(pieces.breaks, np.inf)
+        return cls(np.zeros(len(begin), dtype=np.intp), begin, end, inputs)
+
+    @classmethod
+    def join(cls, parts: list[Stretches]) -> Stretches:
+        """Return the stretches of the moves of all parts, numbered on."""
+        n_moves = np.cumsum([0] + [int(part.move.max(initial=-1)) + 1 for part in parts])
+        return cls(
+            np.concatenate([part.move + n for part, n in zip(parts, n_moves)]),
+            np.concatenate([part.begin for part in parts]),
+            np.concatenate([part.end for part in parts]),
+            scipy.sparse.vstack([part.inputs for part in parts], format="csr"),
+        )
+
+    def ends(self) -> tuple[Array, Array]:
+        """Return between which values each of n moves changes any input; infinite if it always does."""
+        n = int(self.move.max(initial=-1)) + 1
+        first, last = np.full(n, -np.inf), np.full(n, np.inf)
+        is_still = np.diff(self.inputs.indptr) == 0
+        below = is_still & (self.begin == -np.inf) & (self.end < np.inf)
+        above = is_still & (self.end == np.inf) & (self.begin > -np.inf)
+        first[self.move[below]], last[self.move[above]] = self.end[below], self.begin[above]
+        return first, last
+
+
+@dataclass(frozen=True)
 class Space:
     """The moves of a row: one for each numeric feature that may change, one for each other category.
 
-    A move of one adds a standard deviation to a number, or goes over to a category.
+    A move of one adds a standard deviation to a number, or goes over to a category. Where a number bends, its
+    move has several stretches: what a standard deviation adds to the inputs depends on where it begins.
 
     Attributes
     ----------
@@ -261,8 +326,7 @@ class Space:
         The column that a move changes.
     level : list of n
         The category that a move leads to, None for numbers.
-    inputs : sparse array of shape (n, q)
-        What a move of one adds to the inputs of the model.
+    stretches : Stretches
     """
 
     question: Question
@@ -270,7 +334,7 @@ class Space:
     scale: Array
     feature: IntArray
     level: list[Any]
-    inputs: Any
+    stretches: Stretches
 
     @classmethod
     def of(cls, question: Question, limits: Limits) -> Space:
@@ -278,34 +342,38 @@ class Space:
         fitted = question.fitted
         scale, free = fitted.column_scale, ~limits.fixed
         numeric = np.flatnonzero(fitted.columns.is_number & free)
-        feature, level = numeric.tolist(), [None] * len(numeric)
-        inputs = [_inputs_of_numbers(fitted.columns, numeric, scale)]
+        bent = np.intersect1d(numeric, bent_columns(fitted.columns))
+        straight = np.setdiff1d(numeric, bent)
+        feature, level = [*straight.tolist(), *bent.tolist()], [None] * len(numeric)
+        parts = [Stretches.whole(_straight_inputs(fitted.columns, straight, scale))]
+        parts += [Stretches.bent(fitted.columns, k, scale[k]) for k in bent.tolist()]
         for k, names in categories(fitted).items():
             if free[k]:
                 _refuse_both(fitted, k)
                 levels, added = _levels(question, k, names)
+                parts.append(Stretches.whole(added))
                 feature += [k] * len(levels)
                 level += levels
-                inputs.append(scipy.sparse.csr_array(added))
-        stacked = scipy.sparse.vstack(inputs, format="csr")
-        return cls(question, limits, scale, np.array(feature, dtype=np.intp), level, stacked)
+        return cls(question, limits, scale, np.array(feature, dtype=np.intp), level, Stretches.join(parts))
 
     def problem(self) -> MoveProblem:
         """Return what there is to solve, in units of the steepest learner's slope."""
-        question, fitted, limits, k = self.question, self.question.fitted, self.limits, self.feature
+        question, fitted, k = self.question, self.question.fitted, self.feature
         learners = fitted.ensemble[fitted.ensemble.outputs == question.output]
         signs, beta = question.sign * learners.signs, learners.beta
         start = learners.project(dense(fitted.read(question.row.table)))[0]
-        effects = np.asarray(self.inputs @ learners.weights.T).T
+        effects = np.asarray(self.stretches.inputs @ learners.weights.T).T
         goal = question.sign * (question.value - learners.intercepts.sum()) + question.margin
-        slope = np.zeros(len(k))
+        slope = np.zeros(effects.shape[1])
         if learners.activation == "identity":
             slope, goal = signs @ effects, goal - signs @ start
             start, effects, signs, beta = start[:0], effects[:0], signs[:0], beta[:0]
         unit = max(np.abs(effects).max(initial=0.0), np.abs(slope).max(initial=0.0)) or 1.0
         is_level = np.array([level is not None for level in self.level], dtype=bool)
         at = np.array([0.0 if new else float(question.row.values[i]) for i, new in zip(k, is_level)])
-        scale, whole = self.scale[k], limits.whole[k]
+        scale, whole = self.scale[k], self.limits.whole[k]
+        low, high = self._worthwhile(at)
+        stretches, move = self.stretches, self.stretches.move
         return MoveProblem(
             start=start / unit,  # g of z / unit with beta * unit is g of z with beta, over unit
             effects=effects / unit,
@@ -313,12 +381,27 @@ class Space:
             beta=beta * unit,
             slope=slope / unit,
             goal=goal / unit,
-            low=np.where(is_level, 0.0, (limits.low[k] - at) / scale),
-            high=np.where(is_level, 1.0, (limits.high[k] - at) / scale),
+            stretch_of=move,
+            begin=(stretches.begin - at[move]) / scale[move],
+            end=(stretches.end - at[move]) / scale[move],
+            low=np.where(is_level, 0.0, (low - at) / scale),
+            high=np.where(is_level, 1.0, (high - at) / scale),
             step=np.where(is_level, 1.0, whole / scale),
             shift=np.where(whole, (np.rint(at) - at) / scale, 0.0),
             group=np.where(is_level, k, -1),
         )
+
+    def _worthwhile(self, at: Array) -> tuple[Array, Array]:
+        """Return the limits of moves, in the user's units, less what lies beyond where numbers end to count.
+
+        A row that is there already may stay, and whole numbers may go to the first one beyond.
+        """
+        low, high = self.limits.low[self.feature], self.limits.high[self.feature]
+        whole = self.limits.whole[self.feature]
+        first, last = self.stretches.ends()
+        first, last = np.minimum(first, at), np.maximum(last, at)
+        first, last = np.where(whole, np.floor(first), first), np.where(whole, np.ceil(last), last)
+        return np.clip(first, low, high), np.clip(last, low, high)
 
     def columns(self, moves: Array) -> dict[int, list[Any]]:
         """Return the columns that some of the moves, of shape (r, n), change, each with its r values."""
@@ -354,8 +437,8 @@ class Space:
         return point, changes
 
 
-def _inputs_of_numbers(columns: Columns, numeric: Array, scale: Array) -> Any:
-    """Return what a standard deviation of numeric columns adds to the inputs, sparse, of shape (n, q)."""
+def _straight_inputs(columns: Columns, numeric: IntArray, scale: Array) -> Any:
+    """Return what a standard deviation of columns that do not bend adds to the inputs, sparse, (n, q)."""
     moved = np.flatnonzero((columns.kind == "number") & np.isin(columns.source, numeric))
     source = columns.source[moved]
     places = np.searchsorted(numeric, source), moved

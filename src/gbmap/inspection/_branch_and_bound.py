@@ -20,14 +20,22 @@ _RATE_BOXES = 64, 20_000  # of a short search, which mostly finds some growth, a
 
 @dataclass(frozen=True)
 class Learners:
-    """The function to bound: sum_j b_j g(z_j + w_j . x) of x in a box, for rows that differ in z.
+    """The function to bound: sum_j b_j g(z_j + w_j . v) of x in a box, for rows that differ in z.
+
+    v are the pieces of the coordinates of x. A straight coordinate is one piece, itself; one that bends is
+    cut into several, clip(x, start, stop) - start, the first of which starts where the box does.
 
     Attributes
     ----------
     signs, beta : arrays of shape (M,)
-    weights : array of shape (M, U)
+    weights : array of shape (M, R)
+        Of the pieces.
+    coordinate : integer array of shape (R,)
+        That of each piece, in order; no coordinate is without one.
+    start, stop : arrays of shape (R,)
+        The ends of each piece; infinite ones, both, of a straight coordinate.
     low, high : arrays of shape (U,)
-        The box. Its ends may be infinite.
+        The box. Its ends may be infinite in straight coordinates.
     scale : array of shape (U,)
         The spread of each coordinate, by which boxes without end are cut.
     """
@@ -35,30 +43,109 @@ class Learners:
     signs: Array
     beta: Array
     weights: Array
+    coordinate: IntArray
+    start: Array
+    stop: Array
     low: Array
     high: Array
     scale: Array
 
+    @cached_property
+    def straight(self) -> IntArray:
+        """The pieces that are straight coordinates."""
+        return np.flatnonzero(np.isinf(self.start))
+
+    @cached_property
+    def bent(self) -> list[IntArray]:
+        """The pieces of each coordinate that bends."""
+        return [
+            np.flatnonzero(self.coordinate == u) for u in np.unique(np.delete(self.coordinate, self.straight))
+        ]
+
+    @cached_property
+    def first(self) -> IntArray:
+        """The first piece of each coordinate, of shape (U,)."""
+        return np.searchsorted(self.coordinate, np.arange(len(self.low)))
+
+    @property
+    def reach(self) -> Array:
+        """How far each piece goes from zero, of shape (R,)."""
+        ends = np.maximum(-self.low, self.high)[self.coordinate]
+        return np.where(
+            np.isinf(self.start), ends, self.stop - np.where(np.isinf(self.start), 0.0, self.start)
+        )
+
+    def steps(self, x: Array) -> Array:
+        """Return the pieces at x, of shape (B, U); of shape (B, R)."""
+        if len(self.straight) == len(self.start):
+            return x
+        start = np.where(np.isinf(self.start), 0.0, self.start)
+        return np.clip(x[:, self.coordinate], self.start, self.stop) - start
+
     def at(self, z: Array, x: Array) -> Array:
         """Return the function at x, of shape (B, U), where the learners see z at the origin, (B, M)."""
-        return softplus(z + x @ self.weights.T, self.beta) @ self.signs
+        return softplus(z + self.steps(x) @ self.weights.T, self.beta) @ self.signs
 
-    def slopes(self, z_low: Array, z_high: Array) -> tuple[Array, Array, Array]:
-        """Return for boxes with z between ends where the function rises, where it falls, and how it bends.
+    def ends(self, boxes: _Boxes) -> tuple[Array, Array]:
+        """Return the least and the largest that each learner sees on each box, of shape (B, M)."""
+        z_low, z_high = self._straight_ends(boxes)
+        begin, lengths = self.steps(boxes.low), self.lengths(boxes)
+        for pieces in self.bent:
+            z = begin[:, pieces] @ self.weights[:, pieces].T
+            least, most = z.copy(), z.copy()
+            for piece in pieces:  # it may turn at the end of each
+                crossing = np.flatnonzero(lengths[:, piece])
+                z[crossing] += lengths[crossing, piece, None] * self.weights[:, piece]
+                least[crossing] = np.minimum(least[crossing], z[crossing])
+                most[crossing] = np.maximum(most[crossing], z[crossing])
+            z_low += least
+            z_high += most
+        return z_low, z_high
 
-        The slope in a coordinate is a sum of b_j w_j g', and g' rises with z. All are of shape (B, U).
+    def _straight_ends(self, boxes: _Boxes) -> tuple[Array, Array]:
+        """Return the same, of straight coordinates, at the origin of the others."""
+        weights, coordinate = self.weights[:, self.straight], self.coordinate[self.straight]
+        box_low, box_high = boxes.low[:, coordinate], boxes.high[:, coordinate]
+        up, down = np.maximum(weights, 0.0).T, np.minimum(weights, 0.0).T
+        low, high = (np.where(np.isfinite(end), end, 0.0) for end in (box_low, box_high))
+        z_low = boxes.z + low @ up + high @ down
+        z_high = boxes.z + high @ up + low @ down
+        no_low, no_high = np.isinf(box_low), np.isinf(box_high)
+        if no_low.any() or no_high.any():
+            z_low[no_low @ (up > 0) | no_high @ (down < 0)] = -np.inf
+            z_high[no_high @ (up > 0) | no_low @ (down < 0)] = np.inf
+        return z_low, z_high
+
+    def lengths(self, boxes: _Boxes) -> Array:
+        """Return how much of each piece lies on each box, of shape (B, R)."""
+        return self.steps(boxes.high) - self.steps(boxes.low)
+
+    def slopes(self, boxes: _Boxes) -> tuple[Array, Array, Array]:
+        """Return where the function rises in a coordinate on all of a box, where it falls, and how it bends.
+
+        The slope in a piece is a sum of b_j w_j g', and g' rises with z. Rises and falls are of shape (B, U),
+        how much slopes may vary of shape (B, R).
         """
+        z_low, z_high = self.ends(boxes)
         parts = self.signs[:, None] * self.weights
         up, down = np.maximum(parts, 0.0), np.maximum(-parts, 0.0)
         least, most = sigmoid(self.beta * z_low), sigmoid(self.beta * z_high)
-        rises = least @ up >= (1 + _SURE) * (most @ down)
-        falls = least @ down >= (1 + _SURE) * (most @ up)
+        is_off = self.lengths(boxes) == 0
+        rises = is_off | (least @ up >= (1 + _SURE) * (most @ down))
+        falls = is_off | (least @ down >= (1 + _SURE) * (most @ up))
+        rises, falls = (np.logical_and.reduceat(each, self.first, axis=1) for each in (rises, falls))
         return rises, falls, (most - least) @ np.abs(parts)
+
+    def variation(self, boxes: _Boxes, bend: Array) -> Array:
+        """Return how much the function may bend across each coordinate, of shape (B, U)."""
+        widths = self.lengths(boxes)
+        widths[:, self.straight] = boxes.widths(self.scale)[:, self.coordinate[self.straight]]
+        return np.add.reduceat(bend * widths, self.first, axis=1)
 
     @cached_property
     def weight_sum(self) -> float:
         """The sum of all weights, per spread, by their sizes."""
-        return float(np.abs(self.weights * self.scale).sum())
+        return float(np.abs(self.weights * self.scale[self.coordinate]).sum())
 
     @cached_property
     def growth(self) -> tuple[float, float]:
@@ -67,11 +154,14 @@ class Learners:
         Along a ray d it grows by sum_j b_j max(w_j . d, 0), which is largest on a face of the cube
         [-scale, scale] in a coordinate without end. Rates are in parts of the sum of all weights.
         """
-        back, forth = np.where(np.isinf(self.low), -1.0, 0.0), np.where(np.isinf(self.high), 1.0, 0.0)
+        endless = np.flatnonzero(np.isinf(self.low) | np.isinf(self.high))
+        back, forth = -1.0 * np.isinf(self.low[endless]), 1.0 * np.isinf(self.high[endless])
         fixed = np.concatenate([np.diag(back)[back != 0], np.diag(forth)[forth != 0]])
-        weights = self.weights * self.scale / max(self.weight_sum, np.finfo(float).tiny)
-        ones = np.ones_like(self.scale)
-        relu = Learners(self.signs, np.full_like(self.beta, _KINK), weights, back, forth, ones)
+        weights = self.weights[:, self.first[endless]] * self.scale[endless]
+        weights = weights / max(self.weight_sum, np.finfo(float).tiny)
+        limit, ones = np.full(len(endless), np.inf), np.ones(len(endless))
+        beta, coordinate = np.full_like(self.beta, _KINK), np.arange(len(endless))
+        relu = Learners(self.signs, beta, weights, coordinate, -limit, limit, back, forth, ones)
         faces = _Boxes(
             np.zeros(len(fixed), dtype=np.intp),
             np.zeros((len(fixed), len(weights))),
@@ -97,18 +187,6 @@ class _Boxes:
 
     def take(self, which: Array) -> _Boxes:
         return _Boxes(self.row[which], self.z[which], self.low[which], self.high[which])
-
-    def ends(self, weights: Array) -> tuple[Array, Array]:
-        """Return the least and the largest that each learner sees on each box, of shape (B, M)."""
-        up, down = np.maximum(weights, 0.0).T, np.minimum(weights, 0.0).T
-        low, high = (np.where(np.isfinite(end), end, 0.0) for end in (self.low, self.high))
-        z_low = self.z + low @ up + high @ down
-        z_high = self.z + high @ up + low @ down
-        no_low, no_high = np.isinf(self.low), np.isinf(self.high)
-        if no_low.any() or no_high.any():
-            z_low[no_low @ (up > 0) | no_high @ (down < 0)] = -np.inf
-            z_high[no_high @ (up > 0) | no_low @ (down < 0)] = np.inf
-        return z_low, z_high
 
     def cuts(self, scale: Array) -> Array:
         """Return where to cut in each coordinate: in the middle, or farther and farther out without end."""
@@ -175,7 +253,7 @@ def _shorten(learners: Learners, boxes: _Boxes, rate: float) -> _Boxes:
         low=np.where(no_low | no_high, start, boxes.low),
         high=np.where(no_low | no_high, start, boxes.high),
     )
-    z_low, z_high = near.ends(learners.weights)
+    z_low, z_high = learners.ends(near)
     most = np.where(learners.signs > 0, softplus(z_high, learners.beta), np.maximum(-z_low, 0.0)).sum(axis=1)
     room = most - learners.at(near.z, near.cuts(learners.scale))
     reach = (1.001 * room / rate)[:, None] * learners.scale
@@ -199,7 +277,7 @@ def _search(learners: Learners, boxes: _Boxes, tol: Array, max_boxes: int) -> tu
         ceiling, corner = _relax(learners, boxes)
         for x in (corner, boxes.cuts(learners.scale)):
             np.maximum.at(met, boxes.row, learners.at(boxes.z, x))
-        bend *= boxes.widths(learners.scale)
+        bend = learners.variation(boxes, bend)
         is_open = (ceiling > (met + tol)[boxes.row]) & (spent[boxes.row] < max_boxes) & (bend > 0).any(axis=1)
         np.maximum.at(bound, boxes.row[~is_open], ceiling[~is_open])
         if not is_open.any():
@@ -210,9 +288,9 @@ def _search(learners: Learners, boxes: _Boxes, tol: Array, max_boxes: int) -> tu
 def _collapse(learners: Learners, boxes: _Boxes) -> tuple[_Boxes, Array]:
     """Move each coordinate in which the function rises, or falls, on all of a box to the better end.
 
-    Also returned: how much the slope in each coordinate may vary on the box, of shape (B, U).
+    Also returned: how much the slope in each piece may vary on the box, of shape (B, R).
     """
-    rises, falls, bend = learners.slopes(*boxes.ends(learners.weights))
+    rises, falls, bend = learners.slopes(boxes)
     low = np.where(rises & np.isfinite(boxes.high), boxes.high, boxes.low)
     high = np.where(falls & np.isfinite(low), low, boxes.high)
     return replace(boxes, low=low, high=high), bend
@@ -223,9 +301,9 @@ def _relax(learners: Learners, boxes: _Boxes) -> tuple[Array, Array]:
 
     The bound is the lesser of two. One is the sum of the most that each learner gives. For the other,
     softplus, which is convex, is replaced by its chord if b = 1, and by a tangent if b = -1; the sum of these
-    lines is largest at a corner.
+    lines is largest at a corner: at an end of the box in each coordinate, or where that bends.
     """
-    z_low, z_high = boxes.ends(learners.weights)
+    z_low, z_high = learners.ends(boxes)
     plus, minus = learners.signs > 0, learners.signs < 0
     beta = learners.beta
     apart = softplus(z_high[:, plus], beta[plus]).sum(axis=1)
@@ -235,23 +313,31 @@ def _relax(learners: Learners, boxes: _Boxes) -> tuple[Array, Array]:
     up, down = np.maximum(learners.weights, 0.0), np.maximum(-learners.weights, 0.0)
     gain = chord @ up[plus] + tangent @ down[minus]
     loss = chord @ down[plus] + tangent @ up[minus]
-    corner, is_endless = _best_corner(boxes, gain, loss, learners.scale)
-    together = above.sum(axis=1) - below.sum(axis=1) + ((gain - loss) * corner).sum(axis=1)
+    corner, is_endless = _best_corner(learners, boxes, gain, loss)
+    together = above.sum(axis=1) - below.sum(axis=1) + ((gain - loss) * learners.steps(corner)).sum(axis=1)
     together[is_endless] = np.inf
     return np.minimum(apart, together), corner
 
 
-def _best_corner(boxes: _Boxes, gain: Array, loss: Array, scale: Array) -> tuple[Array, Array]:
-    """Return where x . (gain - loss) is largest on each box, and whether it may grow without end there.
+def _best_corner(learners: Learners, boxes: _Boxes, gain: Array, loss: Array) -> tuple[Array, Array]:
+    """Return where v . (gain - loss) is largest on each box, and whether it may grow without end there.
 
     Without end the corner is at the cut.
     """
-    still = (gain == 0) & (loss == 0)
-    corner = np.where(gain > loss, boxes.high, boxes.low)
-    corner = np.where(still | np.isinf(corner), boxes.cuts(scale), corner)
-    grows = np.isinf(boxes.high) & ((1 + _SURE) * gain > loss) | np.isinf(boxes.low) & (
-        (1 + _SURE) * loss > gain
-    )
+    one, coordinate = learners.straight, learners.coordinate[learners.straight]
+    low, high, up, down = boxes.low[:, coordinate], boxes.high[:, coordinate], gain[:, one], loss[:, one]
+    still = (up == 0) & (down == 0)
+    corner = boxes.cuts(learners.scale)
+    end = np.where(up > down, high, low)
+    corner[:, coordinate] = np.where(still | np.isinf(end), corner[:, coordinate], end)
+    grows = np.isinf(high) & ((1 + _SURE) * up > down) | np.isinf(low) & ((1 + _SURE) * down > up)
+    lengths = learners.lengths(boxes) if learners.bent else gain
+    for pieces in learners.bent:
+        u = learners.coordinate[pieces[0]]
+        gained = np.cumsum((gain - loss)[:, pieces] * lengths[:, pieces], axis=1)
+        best = np.argmax(gained, axis=1)
+        turn = np.where(gained[np.arange(len(best)), best] > 0, learners.stop[pieces[best]], -np.inf)
+        corner[:, u] = np.clip(turn, boxes.low[:, u], boxes.high[:, u])
     return corner, (grows & ~still).any(axis=1)
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from gbmap._core.activation import secant, sigmoid, softplus
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 _FARTHEST_IN_BOUNDS = 1e6  # how far to search, in standard deviations, where all features have bounds
 # More than the solver's tolerance, and than rounding, in units of the steepest learner's slope.
@@ -20,17 +20,27 @@ SLACK, HAIR = 2e-6, 1e-9
 
 @dataclass(frozen=True)
 class MoveProblem:
-    """Minimise the sum of |v_k| subject to  sum_j sign_j g_j(start_j + effects_j . v) + slope . v >= goal.
+    """Minimise the sum of |v_k| subject to  sum_j sign_j g_j(start_j + effects_j . u) + slope . u >= goal.
 
-    Learners with a sign of -1 bound a convex set; those with +1 make the problem a hard one.
+    u are the lengths that v goes through each stretch of its moves, negative ones downwards. A move that does
+    the same wherever it is has one stretch without ends, whose length is v_k; one that bends has several, one
+    after the other.
+
+    Learners with a sign of -1 bound a convex set; those with +1 make the problem a hard one, as bends do.
 
     Attributes
     ----------
     start, signs, beta : arrays of shape (M,)
-    effects : array of shape (M, n)
-    slope, low, high : arrays of shape (n,)
-        The linear part of the constraint, and the bounds of v.
+    effects : array of shape (M, S)
+    slope : array of shape (S,)
+        The linear part of the constraint.
     goal : float
+    stretch_of : integer array of shape (S,)
+        The move that each stretch belongs to; in order, as the stretches of a move are.
+    begin, end : arrays of shape (S,)
+        Where stretches lie, as values of their move.
+    low, high : arrays of shape (n,)
+        The bounds of v.
     step, shift : arrays of shape (n,)
         v is shift plus a multiple of step, where step is not zero.
     group : integer array of shape (n,)
@@ -43,6 +53,9 @@ class MoveProblem:
     beta: Array
     slope: Array
     goal: float
+    stretch_of: IntArray
+    begin: Array
+    end: Array
     low: Array
     high: Array
     step: Array
@@ -70,13 +83,17 @@ class MoveProblem:
         """Whether all points within bounds can be searched."""
         return self.span <= _FARTHEST_IN_BOUNDS
 
+    def lengths(self, v: Array) -> Array:
+        """Return how far v goes through each stretch, of shape (S,)."""
+        return np.clip(v[self.stretch_of], self.begin, self.end) - np.clip(0.0, self.begin, self.end)
+
     def project(self, v: Array) -> Array:
         """Return where the learners stand, of shape (M,)."""
-        return self.start + self.effects @ v
+        return self.start + self.effects @ self.lengths(v)
 
     def passes(self, v: Array) -> bool:
         """Return whether the constraint holds, in the model itself."""
-        value = self.signs @ softplus(self.project(v), self.beta) + self.slope @ v
+        value = self.signs @ softplus(self.project(v), self.beta) + self.slope @ self.lengths(v)
         return bool(value >= self.goal + HAIR)
 
     def snap(self, v: Array) -> Array:
@@ -89,14 +106,16 @@ class MoveProblem:
     def reach(self, budget: float) -> tuple[Array, Array]:
         """Return the least and the most that each learner's z can be at a cost of up to the budget.
 
-        The steepest moves are made first, each as far as its bounds and what is left allow.
+        The steepest stretches are taken first, each as far as bounds and what is left allow. Those of a move
+        that bends are taken in any order, so that these ends may be out of reach.
         """
         left = max(budget - float(np.abs(self.base).sum()), 0.0)
         order = np.argsort(-np.abs(self.effects), axis=1, kind="stable")
         rate = np.take_along_axis(np.abs(self.effects), order, axis=1)
         middle, ends = self.project(self.base), []
+        base, low, high = (self.lengths(v) for v in (self.base, self.low, self.high))
         for sign in (-1, 1):
-            room = np.where(sign * self.effects > 0, self.high - self.base, self.base - self.low)
+            room = np.where(sign * self.effects > 0, high - base, base - low)
             room = np.take_along_axis(np.minimum(room, left), order, axis=1)
             spent_before = np.cumsum(room, axis=1) - room
             ends.append(middle + sign * (rate * np.clip(left - spent_before, 0, room)).sum(axis=1))
@@ -106,7 +125,8 @@ class MoveProblem:
 class Program:
     """A mixed-integer linear program in a problem's moves v = up - down, and its learners' z and g.
 
-    What is known of g is up to the caller.
+    What is known of g is up to the caller. A move of several stretches goes through them in order, from its
+    lower end on, by a binary variable for each place where two meet.
     """
 
     def __init__(self, problem: MoveProblem, budget: float, goal: float):
@@ -118,10 +138,10 @@ class Program:
         self._add_moves(budget)
         self.z = self.columns(self.low, self.high)
         self.g = self.columns(np.full(len(self.z), -np.inf), np.inf)
-        for j, effects in enumerate(problem.effects):
-            start = problem.start[j]
-            self.row(start, start, (self.z[j], 1.0), (self.up, -effects), (self.down, effects))
-        self.row(goal, np.inf, (self.g, problem.signs), (self.up, problem.slope), (self.down, -problem.slope))
+        for j, start in enumerate(problem.project(self._origin)):
+            self.row(start, start, (self.z[j], 1.0), self._by_stretches(-problem.effects[j]))
+        goal -= float(problem.slope @ problem.lengths(self._origin))
+        self.row(goal, np.inf, (self.g, problem.signs), self._by_stretches(problem.slope))
 
     def _add_moves(self, budget: float) -> None:
         problem, base = self.problem, self.problem.base
@@ -137,6 +157,35 @@ class Program:
             self.row(shift, shift, (self.up[k], 1.0), (self.down[k], -1.0), (count, -step))
         for group in np.unique(problem.group[problem.group >= 0]):
             self.row(-np.inf, 1.0, (self.up[problem.group == group], 1.0))
+        self._add_stretches(low, high)
+
+    def _add_stretches(self, low: Array, high: Array) -> None:
+        """Say what moves between these ends are made of: variables, their stretches, and how much they count.
+
+        Stretches are cut at zero as well: with costs in terms of the same lengths, the program without whole
+        numbers is as close as can be to each move by itself.
+        """
+        stretch_of = self.problem.stretch_of
+        is_bent = np.bincount(stretch_of, minlength=len(low)) > 1
+        self._origin = np.where(is_bent, low, 0.0)
+        stretches = np.flatnonzero(~is_bent[stretch_of])
+        straight, one = stretch_of[stretches], np.ones(len(stretches))
+        parts = [(self.up[straight], stretches, one), (self.down[straight], stretches, -one)]
+        for k in np.flatnonzero(is_bent):
+            stretches = np.flatnonzero(stretch_of == k)
+            cuts = _cuts(np.append(self.problem.end[stretches], 0.0), low[k], high[k])
+            lengths, middles = self.in_order(np.diff(cuts)), (cuts[1:] + cuts[:-1]) / 2
+            least, most = max(low[k], 0.0), max(-low[k], 0.0)
+            self.row(least, least, (self.up[k], 1.0), (lengths[middles > 0], -1.0))
+            self.row(most, most, (self.down[k], 1.0), (lengths[middles <= 0], 1.0))
+            within_stretch = stretches[np.searchsorted(self.problem.end[stretches[:-1]], middles)]
+            parts.append((lengths, within_stretch, np.ones(len(lengths))))
+        self._parts = tuple(map(np.concatenate, zip(*parts)))
+
+    def _by_stretches(self, of_stretches: Array) -> tuple[Array, Array]:
+        """Return the term that sums a number for each stretch times its length, less that at the origin."""
+        places, stretches, signs = self._parts
+        return places, signs * of_stretches[stretches]
 
     def columns(self, low: Array, high: Array | float, *, cost: float = 0.0, whole: bool = False) -> Array:
         """Add variables, and return their places."""
@@ -164,19 +213,26 @@ class Program:
     def below_chords(self, j: int, knots: Array) -> None:
         """Hold g_j below the chords of learner j between knots: it is no more than that.
 
-        z is the first knot plus a length on each chord, of which one is only begun once the one
-        before it is full; a binary variable for each inner knot says so.
+        z is the first knot plus a length on each chord, in order.
         """
         knots = within(knots, self.low[j], self.high[j])
         sizes, beta = np.diff(knots), self.problem.beta[j]
-        lengths = self.columns(np.zeros(len(sizes)), sizes)
+        lengths = self.in_order(sizes)
         self.row(knots[0], knots[0], (self.z[j], 1.0), (lengths, -1.0))
         slopes = secant(knots[1:], knots[:-1], beta)
         self.row(-np.inf, float(softplus(knots[0], beta)), (self.g[j], 1.0), (lengths, -slopes))
+
+    def in_order(self, sizes: Array) -> Array:
+        """Add lengths of up to some sizes, of which one is only begun once the one before it is full.
+
+        A binary variable for each but the last says whether it is.
+        """
+        lengths = self.columns(np.zeros(len(sizes)), sizes)
         full = self.columns(np.zeros(len(sizes) - 1), 1.0, whole=True)
         for k, is_full in enumerate(full):
             self.row(0.0, np.inf, (lengths[k], 1.0), (is_full, -sizes[k]))
             self.row(-np.inf, 0.0, (lengths[k + 1], 1.0), (is_full, -sizes[k + 1]))
+        return lengths
 
     def solve(self, gap: float, deadline: float) -> Any:
         """Return SciPy's result, with the move found, or None, and a lower bound of the cost."""
@@ -202,6 +258,15 @@ def _tangents(points: Any, beta: float) -> tuple[Any, Any]:
     """Return intercepts and slopes of the tangents of softplus."""
     slopes = sigmoid(beta * points)
     return softplus(points, beta) - slopes * points, slopes
+
+
+def _cuts(places: Array, low: float, high: float) -> Array:
+    """Return the ends, and the places between them in order, without those next to another."""
+    cuts = [low]
+    for place in np.unique(places):
+        if cuts[-1] + HAIR < place < high - HAIR:
+            cuts.append(place)
+    return np.array([*cuts, high])
 
 
 def within(knots: Array, low: float, high: float) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,30 @@ from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 
 from gbmap._core.activation import sigmoid
 from gbmap._drawing import IntervalDisplay
-from gbmap._fitted.column_values import column_weights, example, states
+from gbmap._fitted.column_values import (
+    Pieces,
+    bent_columns,
+    column_weights,
+    example,
+    inputs_at,
+    is_coded,
+    limits,
+    moves_with_number,
+    states,
+)
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import frame, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
 from gbmap._utils.shown import Result, Shown, largest_first
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 _MARGIN = 1e-3  # how clearly a ray must leave each learner's hyperplane, its weights adding up to one
 _NODES = 100  # of the search tree for a ray: a second or two with a hundred learners
 _SATURATED = 40.0  # beta z beyond which a learner's slope is 0 or 1 to the last bit
 _NEAR = 4.0  # standard deviations from the training mean
 _RANDOM_POINTS, _STARTS = 200, 5
+_FAR = 1e9  # standard deviations beyond which a piece of a column need not be looked at
+_INSIDE = 1e-3  # the part of a piece of a column that is left out at its ends, where slopes change
 _ROUNDING = 1e-9  # slopes of this part of the range of slopes are not told from zero
 
 
@@ -36,9 +48,10 @@ class CoefficientBounds(Result):
     ----------
     lower, upper : arrays of shape (p,)
         The change of h per unit of a feature, or per standard deviation if `standardized`, lies between
-        them at every point. For a categorical column: the change of h when the column goes from
-        any category to any other (or to missing, where the model has a mark of that) and nothing
-        else changes; ``lower = -upper``, since it may go back. Zero for a column without use.
+        them at every point; so does zero, the slope far out, where a feature bends. For a categorical
+        column: the change of h when the column goes from any category to any other (or to missing, where
+        the model has a mark of that) and nothing else changes; ``lower = -upper``, since it may go back.
+        Zero for a column without use.
     feature_names : array of shape (p,)
     output_names : array of shape (K,) or None
         Classes, or numbers of targets; None for one output.
@@ -107,7 +120,8 @@ def coefficient_bounds(model: Any, *, standardized: bool = False) -> Coefficient
 
     The slope of a learner's softplus lies between 0 and 1, so that the slope of h in feature k lies between
     the sum of the negative b_j w_jk and the sum of the positive ones. With ``activation="identity"``
-    both ends are the sum of them all.
+    both ends are the sum of them all. If a feature bends, w_jk is another one between each two knots, and
+    zero beyond the outermost ones by far: the bounds are the least and the largest of all these.
 
     Parameters
     ----------
@@ -156,9 +170,20 @@ def _bounds(fitted: FittedModel) -> tuple[Array, Array]:
     ensemble, columns = fitted.ensemble, fitted.columns
     parts = (ensemble.signs[:, None] * column_weights(fitted)).T
     lower, upper = (ensemble.sum_outputs(end) for end in _ends(parts, ensemble.activation))
+    for column in bent_columns(columns):
+        low, high = _bounds_of_pieces(fitted, column)
+        lower[column], upper[column] = low.min(axis=0), high.max(axis=0)
     for column in np.flatnonzero(columns.is_used & ~columns.is_number).tolist():
         upper[column] = _largest_change(fitted, column)
         lower[column] = -upper[column]
+    return lower, upper
+
+
+def _bounds_of_pieces(fitted: FittedModel, column: int) -> tuple[Array, Array]:
+    """Return the bounds on each piece of a numeric column, of shape (t + 1, K)."""
+    ensemble, pieces = fitted.ensemble, Pieces.of(fitted.columns, column)
+    parts = ensemble.signs * (pieces.slopes @ ensemble.weights[:, pieces.inputs].T)
+    lower, upper = (ensemble.sum_outputs(end) for end in _ends(parts, ensemble.activation))
     return lower, upper
 
 
@@ -173,7 +198,7 @@ def _largest_change(fitted: FittedModel, column: int) -> Array:
     Learner j gains b_j d_j g' on the way, d_j the difference of its z.
     """
     ensemble = fitted.ensemble
-    inputs, values = states(fitted.columns, column)
+    inputs, values = states(fitted.columns, column, is_coded=is_coded(fitted, column))
     z = ensemble.signs * (values @ ensemble.weights[:, inputs].T)
     gains = [ensemble.sum_outputs(_ends(z - start, ensemble.activation)[1]).max(axis=0) for start in z]
     return np.max(gains, axis=0)
@@ -251,9 +276,10 @@ def is_monotone(model: Any, feature: Any, *, output: Any = None) -> Monotonicity
     """Return whether h = f - f_0 rises, or falls, in a feature everywhere: a proof or counter-examples.
 
     If the bounds of the slope (see `coefficient_bounds`) have one sign, that is a proof. Else slopes of both
-    signs are looked for: by local searches near the training data; far out, where each learner is on or
-    off, along the ray that a mixed-integer program finds; then by local searches anywhere. What is
-    found is checked by the gradient of the model.
+    signs are looked for: by local searches near the training data, each between two knots of the feature;
+    far out along columns that do not bend, where each learner is on or off, along the ray that a
+    mixed-integer program finds; then by local searches anywhere. What is found is checked by the gradient of
+    the model.
 
     Parameters
     ----------
@@ -274,8 +300,9 @@ def is_monotone(model: Any, feature: Any, *, output: Any = None) -> Monotonicity
 
     Notes
     -----
-    A model fitted with ``monotonic_cst`` is proved to be monotone in these features. The points
-    that are tried have the first category in categorical columns, and no value missing.
+    A model fitted with ``monotonic_cst`` is proved to be monotone in these features. Where a feature
+    bends, h is flat far out, which goes with rising as with falling. The points that are tried have the
+    first category in categorical columns, and no value missing.
 
     Examples
     --------
@@ -307,46 +334,127 @@ def is_monotone(model: Any, feature: Any, *, output: Any = None) -> Monotonicity
 
 @dataclass(frozen=True)
 class _Slope:
-    """The slope of one output along one column, sum_j r_j g'(z_j), z = origin + weights u.
+    """The slope of one output along one column, sum_j b_j r_j g'(z_j), r_j the gain of z_j along the column.
 
-    u are the numeric columns in deviations from the training means, in standard deviations.
+    z = origin + weights v, where v are the numeric inputs, less what they are at the training means. Columns
+    u are in deviations from these, in standard deviations.
 
     Attributes
     ----------
-    rates, beta, origin : arrays of shape (M,)
-    weights : array of shape (M, p)
+    column : int
+    signs, beta, origin : arrays of shape (M,)
+    weights : array of shape (M, r)
+        Of the inputs, per standard deviation of their columns.
+    source : integer array of shape (r,)
+        The columns of the inputs.
+    start, stop : arrays of shape (r,)
+        Between which values of its column an input moves with it.
+    n_columns : int
+    activation : "softplus" or "identity"
     """
 
-    rates: Array
+    column: int
+    signs: Array
     beta: Array
     origin: Array
     weights: Array
+    source: IntArray
+    start: Array
+    stop: Array
+    n_columns: int
+    activation: str
 
     @classmethod
     def of(cls, fitted: FittedModel, column: int, output: int) -> _Slope:
         """Return the slope of an output along a column, of the learners that the column moves."""
-        ensemble = fitted.ensemble
-        weights = column_weights(fitted) * fitted.column_scale
-        which = (ensemble.outputs == output) & (weights[:, column] != 0)
-        origin = ensemble.project(_inputs_at(fitted, np.zeros((1, weights.shape[1]))))[0]
-        rates = (ensemble.signs * weights[:, column])[which]
-        return cls(rates, ensemble.beta[which], origin[which], weights[which])
+        ensemble, columns = fitted.ensemble, fitted.columns
+        inputs = np.flatnonzero(moves_with_number(columns))
+        source = columns.source[inputs]
+        mean, scale = fitted.column_mean, fitted.column_scale
+        weights = ensemble.weights[:, inputs] * columns.slope[inputs] * scale[source]
+        which = (ensemble.outputs == output) & (weights[:, source == column] != 0).any(axis=1)
+        origin = ensemble.project(inputs_at(fitted, mean[None]))[0]
+        start, stop = ((end[inputs] - mean[source]) / scale[source] for end in limits(columns))
+        return cls(
+            column=column,
+            signs=ensemble.signs[which],
+            beta=ensemble.beta[which],
+            origin=origin[which],
+            weights=weights[which],
+            source=source,
+            start=start,
+            stop=stop,
+            n_columns=len(mean),
+            activation=ensemble.activation,
+        )
+
+    @cached_property
+    def size(self) -> float:
+        """The sum of the sizes of all that is added up."""
+        return float(np.abs(self.weights[:, self.source == self.column]).sum())
+
+    @cached_property
+    def is_free(self) -> Array:
+        """Which columns z_j is linear in, everywhere, of shape (p,)."""
+        has_limits = np.isfinite(self.start) | np.isfinite(self.stop)
+        moves = np.bincount(self.source, minlength=self.n_columns) > 0
+        bends = np.bincount(self.source, has_limits, minlength=self.n_columns) > 0
+        return moves & ~bends
+
+    def pieces(self, reach: float) -> Array:
+        """Return the ends of the column's pieces that move learners, (t, 2), a little inside, within a reach.
+
+        On each the inputs of the column are linear; the whole line is one if it does not bend.
+        """
+        own = self.source == self.column
+        ends = np.unique(np.concatenate([self.start[own], self.stop[own]]).clip(-reach, reach))
+        margin = np.where(self.is_free[self.column], 0.0, _INSIDE * np.minimum(np.diff(ends), 1.0))
+        return np.column_stack([ends[:-1] + margin, ends[1:] - margin])
+
+    def moving(self, u: Array) -> Array:
+        """Return which inputs move with their columns at points of shape (..., p), of shape (..., r)."""
+        x = u[..., self.source]
+        return (self.start <= x) & (x < self.stop)
+
+    def gains(self, u: Array) -> Array:
+        """Return how much each z_j gains along the column at points, of shape (..., M)."""
+        return (self.moving(u) & (self.source == self.column)) @ self.weights.T
+
+    def z(self, u: Array) -> Array:
+        """Return what the learners see at points, of shape (..., M)."""
+        at_mean = np.clip(0.0, self.start, self.stop)
+        return self.origin + (np.clip(u[..., self.source], self.start, self.stop) - at_mean) @ self.weights.T
+
+    def linear(self, u: Array) -> Array:
+        """Return how much each z_j gains along each column at a point, of shape (M, p)."""
+        out = np.zeros((self.n_columns, len(self.weights)))
+        np.add.at(out, self.source, (self.weights * self.moving(u)).T)
+        return out.T
 
     def value(self, u: Array) -> Array:
         """Return the slopes at points of shape (n, p), per standard deviation, of shape (n,)."""
-        return sigmoid(self.beta * (self.origin + u @ self.weights.T)) @ self.rates
+        slopes: Array = (self._derivatives(self.z(u))[0] * self.gains(u)) @ self.signs
+        return slopes
 
     def value_and_gradient(self, u: Array) -> tuple[float, Array]:
-        """Return the slope at one point, and how it changes."""
-        t = self.beta * (self.origin + self.weights @ u)
-        bend = self.rates * self.beta * sigmoid(t) * sigmoid(-t)
-        return float(sigmoid(t) @ self.rates), bend @ self.weights
+        """Return the slope at one point, and how it changes on the same pieces of columns."""
+        first, second = self._derivatives(self.z(u))
+        rates = self.signs * self.gains(u)
+        of_inputs = ((rates * second) @ self.weights) * self.moving(u)
+        return float(first @ rates), np.bincount(self.source, of_inputs, minlength=self.n_columns)
+
+    def _derivatives(self, z: Array) -> tuple[Array, Array]:
+        """Return g' and g''."""
+        if self.activation == "identity":
+            return np.ones_like(z), np.zeros_like(z)
+        t = self.beta * z
+        return sigmoid(t), self.beta * sigmoid(t) * sigmoid(-t)
 
 
 def _counter_examples(fitted: FittedModel, column: int, output: int) -> tuple[Array, Array]:
     """Return a point with a positive slope and one with a negative, if they are found, and the slopes."""
     slope = _Slope.of(fitted, column, output)
-    least = _ROUNDING * float(np.abs(slope.rates).sum()) / fitted.column_scale[column]
+    least = _ROUNDING * slope.size / fitted.column_scale[column]
     found: dict[int, tuple[Array, float]] = {}
     for search in (partial(_local_points, reach=_NEAR), _far_points, partial(_local_points, reach=np.inf)):
         if len(found) < 2:
@@ -363,16 +471,41 @@ def _counter_examples(fitted: FittedModel, column: int, output: int) -> tuple[Ar
 def _far_points(slope: _Slope) -> Array:
     """Return points far out, (2, p), of the largest and of the least slope on rays without end.
 
+    Rays go along columns that do not bend; the others stay at their means. If the column itself bends, it
+    stays where its slope could be largest, or least.
+    """
+    starts = np.zeros((2, slope.n_columns))
+    if not slope.is_free[slope.column]:
+        pieces = slope.pieces(_FAR)
+        middles = np.zeros((len(pieces), slope.n_columns))
+        middles[:, slope.column] = pieces.mean(axis=1)
+        parts = slope.gains(middles) * slope.signs
+        most, least = np.maximum(parts, 0.0).sum(axis=1), np.minimum(parts, 0.0).sum(axis=1)
+        starts = middles[[np.argmax(most), np.argmin(least)]]
+    up = _ends_of_rays(slope, starts[0])
+    down = up if (starts[0] == starts[1]).all() else _ends_of_rays(slope, starts[1])
+    return np.stack([up[0], down[1]])
+
+
+def _ends_of_rays(slope: _Slope, start: Array) -> Array:
+    """Return points far from one, (2, p), of the largest and of the least slope on rays without end.
+
     Along a ray d learner j ends up on if w_j . d > 0, else off, and the slope ends up as the sum of the rates
     that are on. The binary s_j, which says so, is tied to d by -1 <= w_j . d - (1 + margin) s_j <= -margin,
     with |w_j| scaled to a sum of one and d within [-1, 1]. On the opposite ray the other learners are on, and
     the slope is the sum of all rates less this one: if the one is largest, the other is least.
     """
-    n_learners, size = slope.weights.shape
-    directions = slope.weights / np.abs(slope.weights).sum(axis=1, keepdims=True)
+    free = np.flatnonzero(slope.is_free)
+    weights = slope.linear(start)[:, free]
+    moved = np.flatnonzero((weights != 0).any(axis=1))
+    n_learners, size = len(moved), len(free)
+    if not n_learners:
+        return np.stack([start, start])
+    weights, rates = weights[moved], (slope.signs * slope.gains(start))[moved]
+    directions = weights / np.abs(weights).sum(axis=1, keepdims=True)
     is_binary = np.concatenate([np.zeros(size), np.ones(n_learners)])
     result = milp(
-        np.concatenate([np.zeros(size), -slope.rates]),
+        np.concatenate([np.zeros(size), -rates]),
         integrality=is_binary,
         bounds=Bounds(is_binary - 1, np.ones(size + n_learners)),
         constraints=LinearConstraint(
@@ -381,56 +514,60 @@ def _far_points(slope: _Slope) -> Array:
         options={"node_limit": _NODES},
     )
     if result.x is None:
-        return np.zeros((2, size))
-    ray = result.x[:size]
-    far = ((np.abs(slope.origin) + _SATURATED / slope.beta) / np.abs(slope.weights @ ray)).max()
-    return far * np.stack([ray, -ray])
+        return np.stack([start, start])
+    ray = np.zeros_like(start)
+    ray[free] = result.x[:size]
+    distance = np.abs(slope.z(start)[moved]) + _SATURATED / slope.beta[moved]
+    far = (distance / np.abs(weights @ ray[free])).max()
+    return np.stack([start + far * ray, start - far * ray])
 
 
 def _local_points(slope: _Slope, reach: float) -> Array:
     """Return points, (2, p), of the largest and of the least slope that local searches find.
 
     They stay within a reach of the training mean, in standard deviations, and start from the best of: the
-    mean, random points around it, and the two sides of the point of each learner's hyperplane nearest to it.
+    mean, random points around it, the two sides of the point of each learner's hyperplane nearest to it, and
+    random points within each piece of the column.
     """
-    drawn = np.random.default_rng(0).standard_normal((2, _RANDOM_POINTS, slope.weights.shape[1]))
-    across = slope.weights / (slope.weights**2).sum(axis=1, keepdims=True)
+    drawn = np.random.default_rng(0).standard_normal((2, _RANDOM_POINTS, slope.n_columns))
+    weights = slope.linear(np.zeros(slope.n_columns))
+    norm = (weights**2).sum(axis=1, keepdims=True)
+    across = np.divide(weights, norm, out=np.zeros_like(weights), where=norm > 0)
     foot, side = -slope.origin[:, None] * across, 3 / slope.beta[:, None] * across
     points = np.concatenate([np.zeros_like(across[:1]), drawn[0], 3 * drawn[1], foot + side, foot - side])
+    pieces = slope.pieces(reach)
+    if not slope.is_free[slope.column]:
+        points = np.concatenate([points, drawn[0], 3 * drawn[1]])
+        low, high = pieces[np.arange(len(points)) % len(pieces)].T
+        points[1:, slope.column] = (low + (high - low) * sigmoid(points[:, slope.column]))[1:]
     points = points.clip(-reach, reach)
     order = np.argsort(slope.value(points), kind="stable")
     most, least = points[order[-_STARTS:]], points[order[:_STARTS]]
-    return np.stack([_climb(slope, most, 1, reach), _climb(slope, least, -1, reach)])
+    return np.stack([_climb(slope, each, sign, reach) for each, sign in ((most, 1), (least, -1))])
 
 
 def _climb(slope: _Slope, starts: Array, sign: int, reach: float) -> Array:
-    """Return the best of the points where L-BFGS-B ends, of shape (p,)."""
+    """Return the best of the points where L-BFGS-B ends, of shape (p,), each on its start's piece."""
 
     def objective(u: Array) -> tuple[float, Array]:
         value, gradient = slope.value_and_gradient(u)
         return -sign * value, -sign * gradient
 
-    box = Bounds(-reach, reach)
-    ends = [minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box) for start in starts]
+    pieces, ends = slope.pieces(reach), []
+    for start in starts:
+        place = np.searchsorted(pieces[:, 1], start[slope.column]).clip(max=len(pieces) - 1)
+        low, high = np.full((2, slope.n_columns), [[-reach], [reach]])
+        low[slope.column], high[slope.column] = pieces[place]
+        inside = start.clip(low, high)
+        ends.append(minimize(objective, inside, jac=True, method="L-BFGS-B", bounds=Bounds(low, high)))
     return min(ends, key=lambda end: end.fun).x
-
-
-def _inputs_at(fitted: FittedModel, u: Array) -> Array:
-    """Return the model's inputs at points u, (n, p), of the numeric columns; first categories; (n, q)."""
-    columns = fitted.columns
-    values = fitted.column_mean + u * fitted.column_scale
-    inputs: Array = values[:, columns.source] * columns.slope + columns.offset
-    for column in np.flatnonzero(columns.is_used).tolist():
-        others, states_of_others = states(columns, column)
-        inputs[:, others] = states_of_others[0]
-    return inputs
 
 
 def _true_slopes(fitted: FittedModel, u: Array, column: int, output: int) -> Array:
     """Return the slopes of h along a column, by the gradient of the model, of shape (n,)."""
-    columns = fitted.columns
-    gradient = fitted.ensemble.gradient(_inputs_at(fitted, u))[:, :, output]
-    slopes: Array = columns.collect(gradient * np.where(columns.kind == "number", columns.slope, 0.0))
+    inputs = inputs_at(fitted, fitted.column_mean + u * fitted.column_scale)
+    gradient = fitted.ensemble.gradient(inputs)[:, :, output]
+    slopes: Array = fitted.columns.collect(gradient * fitted.moves(inputs))
     return slopes[:, column]
 
 

@@ -198,6 +198,11 @@ def nearest_counterfactual(
     solutions pass in the model itself. Pieces are made finer where the two differ. If some feature is free,
     changes of a size up to 1000 are searched.
 
+    Where features bend, by the model's ``knots``, both programs go through the stretches between bends in
+    order, exactly: what is proved is as certain as without bends, but takes longer, and `proved` is False if
+    the time was too short. Such a feature ends to count far beyond the training rows and is not moved
+    farther; if all do, all changes are searched without bounds too.
+
     With an ``init`` model the value is one of what the GBMAP adds to it. Without one, of the prediction.
 
     Examples

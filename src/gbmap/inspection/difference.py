@@ -10,11 +10,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from gbmap._core.arrays import in_memory
 from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, together
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
 from gbmap._fitted.words import half_space, standard_rows
+from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
@@ -284,9 +286,9 @@ def model_difference(
     n_init : int, default=5
         Random starts of each learner. Few learners are to say much, so they are searched well.
     preprocessing : transformer, default=None
-        What X goes through before the GBMAP, such as a ColumnTransformer with a OneHotEncoder for
-        columns of text; cloned and fitted. Half-spaces are told in the columns of X; `explain`
-        lists the steps that it may have.
+        What X goes through before the GBMAP, which itself takes text, categories and missing values of a
+        frame; cloned and fitted. Half-spaces are told in the columns of X; `explain` lists the steps
+        that it may have.
     random_state : int, default=0
         Seeds the fit and the choice of rows to hold out.
 
@@ -323,12 +325,13 @@ def model_difference(
     # those of y - f_0: boosting from first to second is boosting to their difference. Given as such it needs
     # no init, and a small difference is fitted as well as a large one.
     settings: dict[str, Any] = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
-    # Not refined: each learner is to tell most of what those before it leave.
-    regressor = GBMAPRegressor(n_components, refine=False, random_state=random_state, **settings)
+    # Not refined: each learner is to tell most of what those before it leave. Without knots, so that it is
+    # active on a half-space, which words can tell.
+    regressor = GBMAPRegressor(n_components, knots=0, refine=False, random_state=random_state, **settings)
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
     fitted = _traced(model.fit(X, squeeze(difference)))
     inputs, of_outputs = fitted.read(X), output_names(classes, difference.shape[1])
-    held_out = _held_out_r2(fitted.model, inputs, difference, random_state)
+    held_out = _held_out_r2(fitted, X, difference, random_state)
     return ModelDifference(
         model=model,
         names=coordinate_names(fitted.ensemble.n_stages, of_outputs),
@@ -383,15 +386,18 @@ def _traced(model: Any) -> FittedModel:
     return fitted
 
 
-def _held_out_r2(model: GBMAPRegressor, inputs: Any, difference: Array, random_state: Any) -> Array:
+def _held_out_r2(fitted: FittedModel, X: Any, difference: Array, random_state: Any) -> Array:
     """Return R2 on rows that a second fit has not seen. The preprocessing, which knows no labels, has."""
     n, n_outputs = difference.shape
     if n < _FEWEST_ROWS:
         return np.full(n_outputs, np.nan)
+    X = in_memory(X)
+    rows = X if fitted.preprocessing is None else fitted.preprocessing.transform(X)
     order = np.random.default_rng(random_state).permutation(n)
     held_out, kept = np.split(order, [int(_HELD_OUT * n)])
-    refitted = clone(model).fit(inputs[kept], squeeze(difference[kept]))
-    return r2(difference[held_out], refitted.predict(inputs[held_out]).reshape(-1, n_outputs))
+    refitted = clone(fitted.model).fit(safe_indexing(rows, kept), squeeze(difference[kept]))
+    predicted = refitted.predict(safe_indexing(rows, held_out))
+    return r2(difference[held_out], predicted.reshape(-1, n_outputs))
 
 
 def _mean_where(values: Array, chosen: Array) -> Array:

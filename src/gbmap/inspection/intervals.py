@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,7 +14,18 @@ import scipy.sparse
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
-from gbmap._fitted.column_values import column_weights, example, levels, states
+from gbmap._fitted.column_values import (
+    Pieces,
+    bent_columns,
+    column_weights,
+    example,
+    inputs_at,
+    is_coded,
+    levels,
+    moves_with_number,
+    states,
+)
+from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import frame, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
@@ -24,8 +35,9 @@ from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._branch_and_bound import Learners, largest
 
-_WORK_NUMBERS = 1 << 21  # learners times boxes held at a time: 16 MB an array
+_WORK_NUMBERS = 1 << 21  # learners, or pieces, times boxes held at a time: 16 MB an array
 _ULPS = 16.0  # by which bounds are widened, of the sizes of all that is added up
+_ULPS_OF_LIMITS = 4.0  # and of the limits of inputs, which are less exact in the type of X
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,10 +132,12 @@ def prediction_interval_missing(
         Features are names or positions of columns. In a dict, a numeric column has a range
         ``(low, high)`` with finite or infinite ends, a categorical one a list of categories, and
         None stands for any value, as in a list. Any value of a numeric column is there, not missing.
+        Any category may be one that the model does not know, or missing, if it can tell.
     reference : array-like of shape (n', p), default=None
         Rows like those of X, such as the training data. If given, any value means: in the range of a
         numeric column in these rows, or among its categories there. Else a numeric column is without
-        limits, and an end of the interval may well be infinite.
+        limits, and an end of the interval may well be infinite, unless the column bends: far out the
+        model is then flat.
     tol : float, default=1e-3
         How far an end may be from a value that h really has, in standard deviations of y - f_0 in
         training (for classes, in units of the log-odds).
@@ -170,7 +184,8 @@ def prediction_interval_missing(
             "raise max_boxes, or pass lists of the categories that are possible."
         )
     box = _Box.of(fitted, {column: _range(fitted, column, asked, seen) for column in asked}, choices)
-    n_rows = max(1, _WORK_NUMBERS // (max_boxes * len(fitted.ensemble)))
+    widest = max(len(fitted.ensemble), len(box.sides[0][0].start))
+    n_rows = max(1, _WORK_NUMBERS // (max_boxes * widest))
     with single_threaded_blas():  # its threads cost more than they bring to small matrices
         chunks = [
             _chunk_interval(fitted, box, inputs[start : start + n_rows], tol, max_boxes)
@@ -178,6 +193,13 @@ def prediction_interval_missing(
         ]
     lower, upper, gap = (squeeze(np.concatenate(parts)) for parts in zip(*chunks))
     return PredictionInterval(lower, upper, gap, fitted.output_names)
+
+
+class _Seen(NamedTuple):
+    """The reference rows, as the GBMAP is given them and as the inputs of its learners."""
+
+    given: Any
+    inputs: Any
 
 
 def _read_unknown(fitted: FittedModel, unknown: Any) -> dict[int, Any]:
@@ -217,11 +239,12 @@ def _read_categories(name: Any, allowed: Any) -> list[Any]:
     return categories
 
 
-def _read_reference(fitted: FittedModel, reference: Any) -> Any:
+def _read_reference(fitted: FittedModel, reference: Any) -> _Seen:
     try:
-        return fitted.read(reference)
+        given = fitted.read_given(reference)
     except ValueError as error:
         raise ValueError(f"reference must hold rows with the columns of X: {error}") from error
+    return _Seen(given, fitted.inputs.of(given))
 
 
 def _filler(fitted: FittedModel, column: int) -> Any:
@@ -261,27 +284,54 @@ def _filled_frame(X: Any, names: Array, values: dict[int, Any]) -> Any:
     return frame.to_native()
 
 
-def _range(fitted: FittedModel, column: int, asked: dict[int, Any], seen: Any) -> tuple[float, float] | None:
+def _range(
+    fitted: FittedModel, column: int, asked: dict[int, Any], seen: _Seen | None
+) -> tuple[float, float] | None:
     """Return the ends of a numeric column, None for others."""
-    columns = fitted.columns
-    if not columns.is_number[column]:
+    if not fitted.columns.is_number[column]:
         return None
-    if asked[column] is not None:
-        low, high = asked[column]
-        return low, high
-    inputs = [k for k in columns.inputs_of(column) if columns.kind[k] == "number" and columns.slope[k] != 0]
-    if seen is None or not inputs:
+    low, high = (-np.inf, np.inf) if asked[column] is None else asked[column]
+    if asked[column] is None and seen is not None:
+        low, high = _seen_range(fitted.given, column, seen.given)
+    return _clipped(fitted, column, low, high) if column in bent_columns(fitted.columns) else (low, high)
+
+
+def _seen_range(given: Columns, column: int, rows: Any) -> tuple[float, float]:
+    """Return the ends of a numeric column in rows that the GBMAP is given; none if it is missing in all."""
+    numbers = np.flatnonzero((given.source == column) & (given.kind == "number") & (given.slope != 0))
+    if not len(numbers):
         return -np.inf, np.inf
-    k = inputs[0]
-    values = (dense(seen[:, [k]]) - columns.offset[k]) / columns.slope[k]
-    return float(values.min()), float(values.max())
+    k = numbers[0]
+    values = (dense(rows[:, [k]]) - given.offset[k]) / given.slope[k]
+    values = values[~np.isnan(values)]
+    return (float(values.min()), float(values.max())) if len(values) else (-np.inf, np.inf)
+
+
+def _clipped(fitted: FittedModel, column: int, low: float, high: float) -> tuple[float, float]:
+    """Return a range without the parts on which h is flat, beyond the first and the last break."""
+    pieces = Pieces.of(fitted.columns, column)
+    least = -np.inf if pieces.slopes[0].any() else pieces.breaks[0]
+    most = np.inf if pieces.slopes[-1].any() else pieces.breaks[-1]
+    ends = float(np.clip(low, least, most)), float(np.clip(high, least, most))
+    if not np.isfinite(ends).all():
+        name = fitted.feature_names[column]
+        raise ValueError(
+            f"unknown[{name!r}] must be a pair (low, high) of finite numbers, since the column enters the "
+            f"model with bends and also without, got {(low, high)!r}."
+        )
+    return ends
 
 
 def _choices(
-    fitted: FittedModel, column: int, asked: dict[int, Any], seen: Any, X: Any, fillers: dict[int, Any]
+    fitted: FittedModel,
+    column: int,
+    asked: dict[int, Any],
+    seen: _Seen | None,
+    X: Any,
+    fillers: dict[int, Any],
 ) -> tuple[IntArray, Array]:
     """Return the inputs of a column that are not numbers, (r,), and the values that they may have, (S, r)."""
-    inputs, values = states(fitted.columns, column)
+    inputs, values = states(fitted.columns, column, is_coded=is_coded(fitted, column))
     if fitted.columns.is_number[column]:
         return inputs, values
     if asked[column] is not None:
@@ -293,7 +343,7 @@ def _choices(
             for category in asked[column]
         ]
         return inputs, np.stack(rows)
-    return inputs, values if seen is None else np.unique(dense(seen[:, inputs]), axis=0)
+    return inputs, values if seen is None else np.unique(dense(seen.inputs[:, inputs]), axis=0)
 
 
 def _read_category(fitted: FittedModel, column: int, category: Any, X: Any, fillers: dict[int, Any]) -> Array:
@@ -317,9 +367,12 @@ class _Box:
     Attributes
     ----------
     inputs, origin : arrays of shape (r,)
-        The inputs that are unknown, and their values at the origin: training means, first choices.
+        The inputs that are unknown, and their values at the origin: first choices, training means, or the low
+        ends of columns that bend.
     shifts : array of shape (S, M)
         How much w_j . x gains by each combination of choices.
+    limits : array of shape (M,)
+        The sizes of the limits of unknown inputs, times their weights.
     sides : list of K lists of two Learners
         -h and h of each output, without intercepts, of the numbers as deviations from their means.
     """
@@ -327,6 +380,7 @@ class _Box:
     inputs: IntArray
     origin: Array
     shifts: Array
+    limits: Array
     sides: list[list[Learners]]
 
     @classmethod
@@ -337,26 +391,72 @@ class _Box:
         choices: list[tuple[IntArray, Array]],
     ) -> _Box:
         """Return the box of the ranges of numbers, and of all combinations of choices."""
-        columns, ensemble, mean = fitted.columns, fitted.ensemble, fitted.column_mean
+        columns, ensemble = fitted.columns, fitted.ensemble
         ends = {column: pair for column, pair in ranges.items() if pair is not None}
-        numbers = np.array(list(ends), dtype=np.intp)
-        is_free = np.isin(columns.source, numbers) & (columns.kind == "number")
-        origin = columns.slope * mean[columns.source] + columns.offset
+        values = fitted.column_mean.copy()
+        bent = [column for column in bent_columns(columns) if column in ends]
+        values[bent] = [ends[column][0] for column in bent]
+        origin = inputs_at(fitted, values[None])[0]
+        is_free = np.isin(columns.source, list(ends)) & moves_with_number(columns)
         shifts = np.zeros((1, len(ensemble)))
-        for inputs, values in choices:
-            is_free[inputs], origin[inputs] = True, values[0]
-            shift = (values - values[0]) @ ensemble.weights[:, inputs].T
+        for inputs, each in choices:
+            is_free[inputs], origin[inputs] = True, each[0]
+            shift = (each - each[0]) @ ensemble.weights[:, inputs].T
             shifts = (shifts[:, None] + shift).reshape(-1, len(ensemble))
-        low, high = np.reshape(list(ends.values()), (-1, 2)).T - mean[numbers]
-        weights, scale = column_weights(fitted)[:, numbers], fitted.column_scale[numbers]
-        sides = [
-            [
-                Learners(sign * ensemble.signs[which], ensemble.beta[which], weights[which], low, high, scale)
-                for sign in (-1, 1)
-            ]
-            for which in ensemble.outputs == np.arange(ensemble.n_outputs)[:, None]
+        limits = _sizes_of_limits(fitted, {column: ends[column] for column in bent})
+        return cls(np.flatnonzero(is_free), origin[is_free], shifts, limits, _sides(fitted, ends, bent))
+
+
+def _sides(
+    fitted: FittedModel, ends: dict[int, tuple[float, float]], bent: list[int]
+) -> list[list[Learners]]:
+    """Return -h and h of each output, as functions of the numbers within their ends."""
+    ensemble, numbers = fitted.ensemble, np.array(list(ends), dtype=np.intp)
+    mean, straight = fitted.column_mean[numbers], column_weights(fitted)
+    parts = [
+        _pieces_within(fitted, column, *pair)
+        if column in bent
+        else (straight[:, [column]], np.array([-np.inf, np.inf]))
+        for column, pair in ends.items()
+    ]
+    edges = [cuts - center for (_, cuts), center in zip(parts, mean)]
+    weights = np.hstack([np.empty((len(ensemble), 0)), *(each for each, _ in parts)])
+    coordinate = np.repeat(np.arange(len(parts)), [each.shape[1] for each, _ in parts])
+    start, stop = (
+        np.concatenate([np.empty(0), *each]) for each in ([e[:-1] for e in edges], [e[1:] for e in edges])
+    )
+    low, high = np.reshape(list(ends.values()), (-1, 2)).T - mean
+    box = coordinate, start, stop, low, high, fitted.column_scale[numbers]
+    return [
+        [
+            Learners(sign * ensemble.signs[which], ensemble.beta[which], weights[which], *box)
+            for sign in (-1, 1)
         ]
-        return cls(np.flatnonzero(is_free), origin[is_free], shifts, sides)
+        for which in ensemble.outputs == np.arange(ensemble.n_outputs)[:, None]
+    ]
+
+
+def _pieces_within(fitted: FittedModel, column: int, low: float, high: float) -> tuple[Array, Array]:
+    """Return the weights of a column's pieces within a range, (M, r), and the ends of these, (r + 1,)."""
+    pieces = Pieces.of(fitted.columns, column)
+    inside = pieces.breaks[(pieces.breaks > low) & (pieces.breaks < high)]
+    edges = np.array([low, *inside, high])
+    slopes = pieces.slopes[np.searchsorted(pieces.breaks, edges[:-1], side="right")]
+    return fitted.ensemble.weights[:, pieces.inputs] @ slopes.T, edges
+
+
+def _sizes_of_limits(fitted: FittedModel, ends: dict[int, tuple[float, float]]) -> Array:
+    """Return the sizes of the limits of inputs, and of the values within them, times weights, (M,)."""
+    columns, sizes = fitted.columns, np.zeros(len(fitted.ensemble))
+    for column, (low, high) in ends.items():
+        inputs = Pieces.of(columns, column).inputs
+        slope, offset = columns.slope[inputs], columns.offset[inputs]
+        largest_value = np.maximum(np.abs(slope * low + offset), np.abs(slope * high + offset))
+        limit = np.where(np.isfinite(columns.low[inputs]), np.abs(columns.low[inputs]), 0.0)
+        sizes += np.abs(fitted.ensemble.weights[:, inputs]) @ (
+            np.maximum(largest_value, limit) + np.abs(offset)
+        )
+    return sizes
 
 
 def _chunk_interval(
@@ -391,16 +491,19 @@ def _chunk_interval(
 def _largest_linear(learners: Learners, z: Array, n_rows: int) -> Array:
     """Return the largest sum of linear learners of each row."""
     slope = learners.signs @ learners.weights
-    moves = slope != 0
-    end = np.where(slope > 0, learners.high, learners.low)
-    return (z @ learners.signs).reshape(n_rows, -1).max(axis=1) + slope[moves] @ end[moves]
+    straight = learners.straight[slope[learners.straight] != 0]
+    coordinate = learners.coordinate[straight]
+    end = np.where(slope[straight] > 0, learners.high[coordinate], learners.low[coordinate])
+    most = (z @ learners.signs).reshape(n_rows, -1).max(axis=1) + slope[straight] @ end
+    for pieces in learners.bent:
+        most += max(np.cumsum(slope[pieces] * learners.reach[pieces]).max(), 0.0)
+    return most
 
 
 def _sizes(ensemble: Ensemble, rows: Array, box: _Box) -> Array:
     """Return the sums of the sizes of all that is added up on the way to h, of shape (n, K)."""
-    sizes = ensemble.sizes(rows) + np.abs(box.shifts).max(axis=0)
+    sizes = ensemble.sizes(rows) + np.abs(box.shifts).max(axis=0) + _ULPS_OF_LIMITS / _ULPS * box.limits
     reaches = [
-        np.abs(side.weights).sum(axis=0) @ np.nan_to_num(np.maximum(-side.low, side.high), posinf=0.0)
-        for side, _ in box.sides
+        np.abs(side.weights).sum(axis=0) @ np.nan_to_num(side.reach, posinf=0.0) for side, _ in box.sides
     ]
     return ensemble.sum_outputs(sizes) + np.array(reaches)

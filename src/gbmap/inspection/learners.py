@@ -9,12 +9,14 @@ import numpy as np
 
 from gbmap._drawing import BarDisplay, CurveDisplay
 from gbmap._fitted.loss_curve import LossCurve
-from gbmap._fitted.model import FittedModel, coordinate_index
+from gbmap._fitted.model import FittedModel, coordinate_index, dense
 from gbmap._fitted.results import frame, output_column
 from gbmap._fitted.words import HalfSpace, standard_rows
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
+
+_NUMBERS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,13 +40,16 @@ class LearnerCards(Result):
         activation, where the same holds for `half_spaces`.
     weights : array of shape (M, p)
         The direction that a learner looks in: the change of w . x + c per standard deviation of a column in
-        training, in the units of y (or log-odds). For a categorical column, the difference
-        between its highest and its lowest category.
+        training, in the units of y (or log-odds); where the column bends, by its mean slope over the rows.
+        For a categorical column, the difference between its highest and its lowest category.
     main_features : array of str of shape (M,)
-        The names of the three columns of the largest weight, or fewer if the other weights are zero.
+        The names of the three columns of the largest weight, or fewer if the other weights are zero. A
+        column that bends counts by the spread of its part of w . x + c over the rows, since its slopes may
+        cancel.
     half_spaces : array of str of shape (M,)
         Where a learner is active, in words: at most three terms that follow w . x + c on these rows,
-        rounded. A column may stand for others that go with it.
+        rounded. A column may stand for others that go with it, and one that bends is told as if it went
+        straight.
     half_space_accuracy : array of shape (M,)
         The share of the rows for which these words say rightly whether the learner is active.
     contribution_spread : array of shape (M,)
@@ -211,14 +216,14 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     rows = standard_rows(fitted, inputs)
     words = [HalfSpace.of(fitted, j, rows) for j in range(len(ensemble))]
     active_share, accuracy, spread = _activity(fitted, inputs, words)
-    weights = _column_weights(fitted)
+    weights, sizes = _column_weights(fitted, inputs, rows)
     return LearnerCards(
         names=fitted.coordinate_names,
         signs=ensemble.signs,
         outputs=ensemble.outputs,
         active_share=active_share,
         weights=weights,
-        main_features=np.array([_main_features(row, fitted.feature_names) for row in weights], dtype=object),
+        main_features=np.array([_main_features(row, fitted.feature_names) for row in sizes], dtype=object),
         half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
         half_space_accuracy=accuracy,
         contribution_spread=spread,
@@ -243,20 +248,38 @@ def _activity(fitted: FittedModel, inputs: Any, words: list[HalfSpace]) -> tuple
     return share, accuracy, spread
 
 
-def _column_weights(fitted: FittedModel) -> Array:
-    """Return the learners' weights per standard deviation of a number, or range over categories, (M, p)."""
+def _column_weights(fitted: FittedModel, inputs: Any, rows: Array) -> tuple[Array, Array]:
+    """Return weights per standard deviation of a number, or range over categories, and their sizes.
+
+    Both of shape (M, p), given inputs of rows, (n, q), and some of these in standard units.
+    """
     weights, columns = fitted.ensemble.weights, fitted.columns
-    per_number = columns.collect(weights * columns.slope * (columns.kind == "number"))
-    out: Array = per_number * fitted.column_scale
+    is_number = np.isin(columns.kind, ("number", "bend"))
+    out = columns.collect(weights * _mean_moves(fitted, inputs) * is_number) * fitted.column_scale
     for column in np.flatnonzero(columns.is_used & ~columns.is_number):
-        inputs = columns.inputs_of(int(column))
-        levels = weights[:, inputs] * columns.slope[inputs]
-        if columns.has_rest[column] or (columns.kind[inputs] == "missing").any():
+        own = columns.inputs_of(int(column))
+        levels = weights[:, own] * columns.slope[own]
+        if columns.has_rest[column] or (columns.kind[own] == "missing").any():
             levels = np.column_stack([levels, np.zeros(len(levels))])
         out[:, column] = levels.max(axis=1) - levels.min(axis=1)
-    return out
+    sizes = np.abs(out)
+    for column in np.unique(columns.source[columns.has_limits & is_number]).tolist():
+        own = np.flatnonzero((columns.source == column) & is_number)
+        sizes[:, column] = (rows[:, own] @ (weights * fitted.input_scale)[:, own].T).std(axis=0)
+    return out, sizes
 
 
-def _main_features(weights: Array, names: Array) -> str:
-    order = np.argsort(-np.abs(weights), kind="stable")[:3]
-    return ", ".join(str(names[k]) for k in order if weights[k] != 0) or "none"
+def _mean_moves(fitted: FittedModel, inputs: Any) -> Array:
+    """Return how far numbers move per unit of their columns, on average over rows, of shape (q,)."""
+    columns = fitted.columns
+    if not columns.has_limits.any():
+        return columns.slope
+    n, q = inputs.shape
+    size = max(1, _NUMBERS_AT_A_TIME // q)
+    sums = (fitted.moves(dense(inputs[i : i + size])).sum(axis=0) for i in range(0, n, size))
+    return np.where(columns.has_limits, sum(sums) / n, columns.slope)
+
+
+def _main_features(sizes: Array, names: Array) -> str:
+    order = np.argsort(-sizes, kind="stable")[:3]
+    return ", ".join(str(names[k]) for k in order if sizes[k] != 0) or "none"

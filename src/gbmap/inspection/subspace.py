@@ -10,27 +10,30 @@ import numpy as np
 from gbmap._drawing import CurveDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import frame
+from gbmap._fitted.terms import Terms
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
 
+_NUMBERS_AT_A_TIME = 1 << 22
+
 
 @dataclass(frozen=True, repr=False)
 class ActiveSubspace(Result):
-    """Directions of the inputs, ordered by the mean squared slope of h along them.
+    """Directions of columns, ordered by the mean squared slope of h along them.
 
     Attributes
     ----------
     shares : array of shape (r,)
         The share of the mean squared slope that each direction explains; they add up to one.
-        r is the smaller of the numbers of inputs and learners.
+        r is the smaller of the numbers of features and learners; q where columns bend.
     directions : array of shape (r, q)
-        Orthonormal, in standard deviations of the q inputs of the model.
+        Orthonormal, in standard deviations of the q features.
     effective_dimension : float
         (sum of the shares)^2 / sum of their squares: 1 if h varies along one direction only, r if
         along r directions alike.
     feature_names : array of shape (q,)
-        The inputs of the model: columns, and through a pipeline the categories of one-hot ones.
+        Numeric columns, categories, and marks of missing values.
     model : object
         The model.
 
@@ -55,7 +58,7 @@ class ActiveSubspace(Result):
     model: Any
 
     def _shown(self) -> Shown:
-        known = f"{counted(len(self.shares), 'direction')} of {counted(len(self.feature_names), 'input')}"
+        known = f"{counted(len(self.shares), 'direction')} of {counted(len(self.feature_names), 'feature')}"
         about = f"{known}, effective dimension {self.effective_dimension:.3g}"
         main = np.asarray(self.feature_names, dtype=object)[np.abs(self.directions).argmax(axis=1)]
         shares = [percents(share) for share in self.shares]
@@ -80,9 +83,8 @@ class ActiveSubspace(Result):
                 f"got {n_components}."
             )
         fitted = FittedModel.of(self.model)
-        mean, scale = fitted.input_mean, fitted.input_scale
-        directions = self.directions[:n_components].T
-        return fitted.map(lambda rows: ((rows - mean) / scale) @ directions, fitted.read(X), n_components)
+        terms, directions = Terms.of(fitted), self.directions[:n_components].T
+        return fitted.map(lambda rows: terms.standard(rows) @ directions, fitted.read(X), n_components)
 
     def to_frame(self) -> Any:
         """Return the directions as a pandas frame, a row each, with a column "share" at the end.
@@ -119,12 +121,14 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
 
     These are the eigenvectors of the mean of (grad h)(grad h)', which is W' diag(b) E[s s'] diag(b) W with s
     the slopes of the learners: nothing is differenced or sampled. Columns count in standard deviations;
-    several outputs, each in standard deviations of its target, are added.
+    several outputs, each in standard deviations of its target, are added. Where a column bends, its weights
+    are those at the row.
 
     Parameters
     ----------
     model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
-        Fitted. Directions are those of the model's inputs, after the preprocessing.
+        Fitted. Directions are those of what the GBMAP is given, after the preprocessing; categories
+        and marks of missing values count as 1 or 0.
     X : array-like or sparse matrix of shape (n, p)
         The rows to average over.
 
@@ -143,25 +147,13 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = GBMAPRegressor(n_components=4, random_state=0).fit(X, y)
-    >>> active_subspace(model, X).directions.shape
-    (4, 10)
+    >>> active_subspace(model, X).directions.shape[1]
+    10
     """
     fitted = FittedModel.of(model)
-    inputs, ensemble = fitted.read(X), fitted.ensemble
-    n, n_learners = inputs.shape[0], len(ensemble)
-    moments = np.zeros((n_learners, n_learners))
-    chunk = max(1, (1 << 22) // max(inputs.shape[1], n_learners))
-    for start in range(0, n, chunk):
-        slopes = ensemble.slopes(dense(inputs[start : start + chunk]))
-        moments += slopes.T @ slopes
-    weights = (
-        ensemble.weights * fitted.input_scale / fitted.predictor.target_deviation[ensemble.outputs, None]
-    )
-    moments *= (ensemble.outputs[:, None] == ensemble.outputs) / n
-    # The eigenvectors of W'AW with A = R'R are the right singular vectors of RW.
-    eigenvalues, vectors = np.linalg.eigh(moments)
-    root = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T
-    _, singular, directions = np.linalg.svd(root @ weights, full_matrices=False)
+    terms, inputs = Terms.of(fitted), fitted.read(X)
+    root = _root(fitted, inputs) if terms.is_plain else _bent_root(fitted, terms, inputs)
+    _, singular, directions = np.linalg.svd(root, full_matrices=False)
     power = singular**2
     total = power.sum()
     if total == 0:
@@ -171,6 +163,47 @@ def active_subspace(model: Any, X: Any) -> ActiveSubspace:
         shares=power / total,
         directions=directions * np.sign(largest),  # the sign of a direction means nothing
         effective_dimension=float(total**2 / (power**2).sum()),
-        feature_names=fitted.input_names,
+        feature_names=terms.names,
         model=model,
     )
+
+
+def _root(fitted: FittedModel, inputs: Any) -> Array:
+    """Return a matrix R W, of which (R W)'(R W) is the mean of (grad h)(grad h)', in standard units."""
+    ensemble = fitted.ensemble
+    n, n_learners = inputs.shape[0], len(ensemble)
+    moments = np.zeros((n_learners, n_learners))
+    chunk = max(1, _NUMBERS_AT_A_TIME // max(inputs.shape[1], n_learners))
+    for start in range(0, n, chunk):
+        slopes = ensemble.slopes(dense(inputs[start : start + chunk]))
+        moments += slopes.T @ slopes
+    weights = (
+        ensemble.weights * fitted.input_scale / fitted.predictor.target_deviation[ensemble.outputs, None]
+    )
+    moments *= (ensemble.outputs[:, None] == ensemble.outputs) / n
+    # The eigenvectors of W'AW with A = R'R are the right singular vectors of RW.
+    return _square_root(moments) @ weights
+
+
+def _bent_root(fitted: FittedModel, terms: Terms, inputs: Any) -> Array:
+    """Return a root of the same mean where columns bend, so that gradients are not W's alone."""
+    n, n_outputs = inputs.shape[0], fitted.ensemble.n_outputs
+    moments = np.zeros((len(terms), len(terms)))
+    chunk = max(1, _NUMBERS_AT_A_TIME // (inputs.shape[1] * n_outputs))
+    # A number moves with its column by the slope of the preprocessing, which is no part of the terms.
+    columns = fitted.columns
+    is_bending = np.isin(columns.kind, ("number", "bend")) & columns.has_limits
+    for start in range(0, n, chunk):
+        rows = dense(inputs[start : start + chunk])
+        is_moving = np.where(is_bending, fitted.moves(rows) != 0, True)
+        for output in range(n_outputs):
+            gradient = fitted.ensemble.gradient(rows)[:, :, output] * is_moving
+            along = terms.collect(gradient) * terms.scale / fitted.predictor.target_deviation[output]
+            moments += along.T @ along
+    return _square_root(moments / n)
+
+
+def _square_root(moments: Array) -> Array:
+    """Return R with R'R of a matrix that is symmetric and has no negative eigenvalues but by rounding."""
+    eigenvalues, vectors = np.linalg.eigh(moments)
+    return np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T

@@ -16,26 +16,29 @@ _BLUR = 0.01
 
 
 def lost_ranges(model: Any, kind: np.dtype[Any]) -> tuple[Array, Array]:
-    """Return whether a type cannot hold each of the columns, if it is in use, and each of the targets."""
+    """Return whether a type cannot hold each of the inputs, if it is in use, and each of the targets."""
     limits, is_used = np.finfo(kind), model.ensemble_.weights.any(axis=0)
+    predictor = predictor_of(model)
 
     def is_lost(spreads: Array) -> Array:
         return (spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))
 
-    return is_used & is_lost(model.scale_), is_lost(predictor_of(model).target_deviation)
+    return is_used & is_lost(predictor.fitted_inputs.scale), is_lost(predictor.target_deviation)
 
 
 def refuse_lost_range(model: Any, kind: np.dtype[Any]) -> None:
     """Refuse a type that cannot hold a column in use or a target, and warn of one that blurs a column."""
-    limits, used = np.finfo(kind), np.flatnonzero(model.ensemble_.weights.any(axis=0))
-    columns, targets = lost_ranges(model, kind)
-    lost = np.concatenate([model.scale_[columns], predictor_of(model).target_deviation[targets]])
+    predictor = predictor_of(model)
+    fitted, source = predictor.fitted_inputs, predictor.fitted_inputs.inputs.number_source
+    inputs, targets = lost_ranges(model, kind)
+    lost = np.concatenate([fitted.scale[inputs], predictor.target_deviation[targets]])
     if len(lost):
         raise ValueError(
             f"dtype must be able to hold columns and targets with a standard deviation of {lost[0]:.3g}, "
             f"got {kind}; use float64, or rescale X and y."
         )
-    blur = np.abs(model.mean_[used]) * limits.eps / model.scale_[used]
+    used = np.unique(source[model.ensemble_.weights.any(axis=0)[: len(source)]])
+    blur = np.abs(model.mean_[used]) * np.finfo(kind).eps / model.scale_[used]
     if blur.max(initial=0.0) > _BLUR:
         column = FittedModel.of(model).feature_names[used[blur.argmax()]]
         warnings.warn(

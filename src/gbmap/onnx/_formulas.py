@@ -2,10 +2,11 @@
 
 On rows X it is
 
-    T = beta ((X - mean) W' + c),   G = log(1 + exp(T)),   phi = G * (b / beta) + a,   f = sum_j phi_j,
+    T = beta ((U - mean) W' + c),   G = log(1 + exp(T)),   phi = G * (b / beta) + a,   f = sum_j phi_j,
 
-with beta folded into the constants. The mean is taken off first, since a column with a large one would lose
-its digits in the product. f is a product of G too, so that large intercepts are added once and last.
+with U the inputs that learners make of X, and beta folded into the constants. The mean is taken off first,
+since a column with a large one would lose its digits in the product. f is a product of G too, so that large
+intercepts are added once and last.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.estimators.base import predictor_of
 from gbmap.onnx._graph import Graph
+from gbmap.onnx._learner_inputs import CenteredInputs, centered_inputs, inside_limits
 
 onnx = require("onnx", "onnx")
 
@@ -34,34 +36,33 @@ class Formulas:
         Where nodes are added.
     fitted : FittedModel
         The model.
-    rows : str
-        The tensor of the GBMAP's inputs, of shape (n, q), in the graph's type.
+    given : str
+        The tensor of what the GBMAP is given, of shape (n, p), in the graph's type.
 
     Notes
     -----
     Properties that are named as the outputs of `to_onnx` have the shapes told there.
     """
 
-    def __init__(self, graph: Graph, fitted: FittedModel, rows: str):
-        self.graph, self.fitted, self.rows = graph, fitted, rows
+    def __init__(self, graph: Graph, fitted: FittedModel, given: str):
+        self.graph, self.fitted, self.given = graph, fitted, given
         self.model: Any = fitted.model
         self.ensemble = fitted.ensemble
         self.is_bent = self.ensemble.activation == "softplus"
         self.sharpness = self.ensemble.beta if self.is_bent else np.ones(len(self.ensemble))
 
     @cached_property
-    def centered(self) -> str:
-        """X - mean, of shape (n, q)."""
-        return self.graph.add("Sub", self.rows, self.graph.constant(self.model.mean_))
+    def inputs(self) -> CenteredInputs:
+        """U - mean."""
+        return centered_inputs(self.graph, self.fitted, self.given)
 
     @cached_property
     def projected(self) -> str:
         """T, of shape (n, M)."""
         ensemble, constant = self.ensemble, self.graph.constant
-        mean = self.model.mean_.astype(self.graph.kind).astype(np.float64)
         weights = self.sharpness[:, None] * ensemble.weights
-        offsets = self.sharpness * (ensemble.offsets + ensemble.weights @ mean)
-        return self.graph.add("Gemm", self.centered, constant(weights.T), constant(offsets))
+        offsets = self.sharpness * (ensemble.offsets + ensemble.weights @ self.inputs.center)
+        return self.graph.add("Gemm", self.inputs.tensor, constant(weights.T), constant(offsets))
 
     @cached_property
     def activated(self) -> str:
@@ -154,8 +155,8 @@ class Formulas:
         """That of f, of shape (n, K); see `gbmap._core.posterior`."""
         graph, ensemble, posterior = self.graph, self.ensemble, self._posterior
         n_learners, n_directions, size = posterior.directions.shape
-        scale = graph.constant(posterior.inverse_scale)
-        rows = graph.add("Mul", graph.add("Sub", self.rows, graph.constant(posterior.center)), scale)
+        scale, shift = graph.constant(posterior.inverse_scale), self.inputs.center - posterior.center
+        rows = graph.add("Mul", graph.add("Add", self.inputs.tensor, graph.constant(shift)), scale)
         flat = posterior.directions.reshape(-1, size).astype(np.float64)
         along = graph.add("Gemm", rows, graph.constant(flat[:, :-1].T), graph.constant(flat[:, -1]))
         shape = graph.tensor(np.array([0, n_learners, n_directions]))
@@ -185,9 +186,13 @@ class Formulas:
         Each input moves as `FittedModel.moves` tells: by a slope, or for a category from the mean to itself.
         """
         graph, columns = self.graph, self.fitted.columns
-        slope = graph.constant(np.where(columns.kind == "number", columns.slope, 0.0))
+        is_number = np.isin(columns.kind, ("number", "bend"))
+        slope = graph.constant(np.where(is_number, columns.slope, 0.0))
+        if columns.has_limits.any():
+            is_inside = inside_limits(graph, self.fitted, self.given)
+            slope = graph.add("Mul", slope, graph.cast(is_inside, graph.kind))
         is_category = graph.constant(~columns.is_number[columns.source])
-        moves = graph.add("Add", slope, graph.add("Mul", is_category, self.centered))
+        moves = graph.add("Add", slope, graph.add("Mul", is_category, self.inputs.tensor))
         moved = graph.add("Mul", graph.add("Unsqueeze", moves, graph.tensor(np.array([2]))), gradient)
         is_from = graph.constant(columns.source[:, None] == np.arange(len(columns.names)))
         return graph.add("Einsum", moved, is_from, equation="nqk,qp->npk")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import chain, count
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,6 +12,7 @@ import scipy.sparse
 from sklearn.compose import ColumnTransformer
 
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.missing import is_missing
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array
@@ -19,6 +22,9 @@ onnx = require("onnx", "onnx")
 
 _TEXT = {nw.String, nw.Categorical, nw.Enum}
 _as_text = np.vectorize(str, otypes=[object])
+_are_missing = np.vectorize(is_missing, otypes=[bool])
+# The entry of the metadata with the text that stands for a missing one.
+MISSING_TEXT = "missing_text"
 
 
 def as_inputs(onnx_model: Any, X: Any) -> dict[str, Array]:
@@ -33,8 +39,9 @@ def as_inputs(onnx_model: Any, X: Any) -> dict[str, Array]:
     Returns
     -------
     inputs : dict of str to array
-        Numbers in the graph's type. Values of text columns as ``str`` gives them, so that a missing one is
-        "nan", or "None", as in the categories that skl2onnx writes.
+        Numbers in the graph's type, missing ones as NaN. Values of text columns as ``str`` gives them, so
+        that a missing one is "nan", or "None", as in the categories that skl2onnx writes; for a GBMAP that
+        was fitted to text, the one that the graph's metadata tell.
 
     Examples
     --------
@@ -47,6 +54,7 @@ def as_inputs(onnx_model: Any, X: Any) -> dict[str, Array]:
     dtype('float32')
     """
     X = table(X)
+    missing = {each.key: each.value for each in onnx_model.metadata_props}.get(MISSING_TEXT)
     tensors = {value.name: value.type.tensor_type for value in onnx_model.graph.input}
     ends = np.cumsum([tensor.shape.dim[1].dim_value for tensor in tensors.values()])
     if X.shape[1] != ends[-1]:
@@ -56,8 +64,16 @@ def as_inputs(onnx_model: Any, X: Any) -> dict[str, Array]:
         columns = list(range(end - tensor.shape.dim[1].dim_value, end))
         values = np.asarray(safe_indexing(X, columns, axis=1))
         kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        inputs[name] = _as_text(values) if kind.kind == "O" else values.astype(kind)
+        if kind.kind == "O":
+            inputs[name] = _as_text(_filled(values, missing) if missing is not None else values)
+        else:
+            inputs[name] = (_filled(values, np.nan) if values.dtype == object else values).astype(kind)
     return inputs
+
+
+def _filled(values: Array, fill: Any) -> Array:
+    """Return values with another in place of missing ones."""
+    return np.where(_are_missing(values), np.array(fill, dtype=object), values)
 
 
 def table(X: Any) -> Any:
@@ -70,6 +86,18 @@ def table(X: Any) -> Any:
 def column_names(X: Any) -> list[Any]:
     """Return the names of a table's columns."""
     return list(X.columns) if hasattr(X, "columns") else [f"x{k}" for k in range(X.shape[1])]
+
+
+def tensor_names(columns: list[Any]) -> list[str]:
+    """Return names for the inputs of a graph, as skl2onnx makes them of columns: letters and the like."""
+    names: list[str] = []
+    for column in columns:
+        wish = re.sub(r"\W", "_", str(column)) or "_"
+        wish = f"_{wish}" if wish[0].isdigit() else wish
+        names.append(
+            next(each for each in chain([wish], (f"{wish}{k}" for k in count(1))) if each not in names)
+        )
+    return names
 
 
 def input_types(fitted: FittedModel, X: Any, kind: np.dtype[Any]) -> list[tuple[str, Any]]:

@@ -15,12 +15,12 @@ from gbmap.onnx._skl2onnx import convert_imputer, register, shape_of_imputer
 
 onnx = require("onnx", "onnx")
 
-# Standard deviations of an input of the GBMAP, in training.
+# Standard deviations of what the GBMAP is given, in training.
 _TOLERANCE = 0.01
 
 
 def convert_preprocessing(fitted: FittedModel, types: list[tuple[str, Any]], name: str, opset: int) -> Any:
-    """Return an onnx.ModelProto that gives the inputs of the GBMAP."""
+    """Return an onnx.ModelProto that gives what the GBMAP is given."""
     skl2onnx = require("skl2onnx", "onnx")
     register()
     whole = skl2onnx.convert_sklearn(
@@ -66,7 +66,9 @@ def compare(whole: Any, fitted: FittedModel, rows: Any) -> None:
     """Refuse preprocessing that gives other numbers in ONNX than in the pipeline."""
     evaluator = require("onnx.reference", "onnx").ReferenceEvaluator(whole)
     converted = evaluator.run(None, as_inputs(whole, rows))[0]
-    gap = np.abs(converted - dense(fitted.read(rows))) / fitted.input_scale
+    given = dense(fitted.read_given(rows))
+    gap = np.abs(converted - given) / fitted.model.scale_
+    gap[np.isnan(converted) & np.isnan(given)] = 0.0
     if not (gap <= _TOLERANCE).all():
         raise ValueError(
             f"skl2onnx converts the preprocessing to one that differs by up to {gap.max():.2g} standard "

@@ -13,6 +13,7 @@ from gbmap._utils.missing import is_missing
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.onnx._columns import ML_OPSET, joined_columns, text_columns
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, labels_of
 from gbmap.onnx._graph import Graph
@@ -97,7 +98,8 @@ def _convert_model(scope: Any, operator: Any, container: Any) -> None:
         refuse_init(model)
         _refuse_later_step(scope, operator)
     graph = Graph(kind, scope.get_unique_variable_name)
-    formulas = Formulas(graph, FittedModel.of(model), _joined_inputs(graph, operator))
+    fitted = FittedModel.of(model)
+    formulas = Formulas(graph, fitted, _given_columns(graph, fitted, operator))
     for output, variable in zip(wanted, operator.outputs):
         tensor = getattr(formulas, output)
         if output == "label" and labels_of(model).dtype != object:
@@ -159,11 +161,31 @@ def _joined_inputs(graph: Graph, operator: Any) -> str:
     return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
 
 
+def _given_columns(graph: Graph, fitted: FittedModel, operator: Any) -> str:
+    """Return what a model is given, of shape (n, p), in the graph's type: text as codes."""
+    if not text_columns(fitted):
+        return _joined_inputs(graph, operator)
+    tensors = []
+    for variable in operator.inputs:
+        is_text = isinstance(variable.type, _types().StringTensorType)
+        name = variable.full_name if is_text else graph.cast(variable.full_name, graph.kind)
+        tensors.append((name, variable.type.shape[1] or fitted.inputs.n_columns, is_text))
+    return joined_columns(graph, fitted, tensors)
+
+
 def _hand_over(graph: Graph, container: Any) -> None:
     container.initializers.extend(graph.constants)
     for node in graph.nodes:
         attributes = {part.name: onnx.helper.get_attribute_value(part) for part in node.attribute}
-        container.add_node(node.op_type, list(node.input), list(node.output), name=node.name, **attributes)
+        container.add_node(
+            node.op_type,
+            list(node.input),
+            list(node.output),
+            op_domain=node.domain,
+            op_version=ML_OPSET if node.domain else None,  # skl2onnx would take its newest
+            name=node.name,
+            **attributes,
+        )
 
 
 def shape_of_imputer(operator: Any) -> None:

@@ -14,10 +14,11 @@ import gbmap
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
+from gbmap.onnx._columns import ML_OPSET, column_name, joined_columns, missing_text, text_columns
 from gbmap.onnx._digits import refuse_lost_range
 from gbmap.onnx._formulas import Formulas, output_type
 from gbmap.onnx._graph import Graph, namer, rows_of, tensor_type
-from gbmap.onnx._inputs import column_names, input_types, table
+from gbmap.onnx._inputs import MISSING_TEXT, column_names, input_types, table, tensor_names
 from gbmap.onnx._preprocessing import compare, convert_preprocessing
 from gbmap.onnx._skl2onnx import refuse_init
 
@@ -75,9 +76,10 @@ def to_onnx(
     Returns
     -------
     onnx_model : onnx.ModelProto
-        With one input "X" of shape (n, p), or, if a pipeline tells the columns of a frame apart, one of
-        shape (n, 1) for each column, in the frame's order. n is free. The metadata hold the names of the
-        columns and of the coordinates, the classes and the version of gbmap.
+        With one input "X" of shape (n, p), or, if a pipeline tells the columns of a frame apart or the
+        GBMAP was fitted to text, one of shape (n, 1) for each column, in the frame's order. n is free. The
+        metadata hold the names of the columns and of the coordinates, the classes, the text that stands for
+        a missing one, and the version of gbmap.
 
     See Also
     --------
@@ -86,9 +88,10 @@ def to_onnx(
 
     Notes
     -----
-    The graph does not check its input as the estimator does: NaN gives scores of NaN. In float64 it agrees
-    with the estimator to rounding; in float32 to about 1e-6 of the spread of y, unless y or a column has
-    a mean far larger than its spread.
+    Missing values count as for the estimator: NaN in numbers; in text "", or what ``str`` makes of None and
+    NaN, unless that is a category. An unknown category is none of those of the fit. The graph does not check
+    its input as the estimator does. In float64 it agrees with the estimator to rounding; in float32 to about
+    1e-6 of the spread of y, unless y or a column has a mean far larger than its spread.
 
     Examples
     --------
@@ -106,14 +109,15 @@ def to_onnx(
     refuse_lost_range(fitted.model, kind)
     if fitted.preprocessing is None:
         columns = list(fitted.feature_names)
-        whole = _passing_on(len(columns), kind, name, opset)
+        whole = _passing_on(fitted, columns, kind, name, opset)
     else:
+        _refuse_text(fitted)
         columns, types = _told_columns(fitted, X, initial_types, kind)
         whole = convert_preprocessing(fitted, types, name, opset)
         if X is not None and initial_types is None:
             compare(whole, fitted, _first_rows(X))
     _append(whole.graph, fitted, chosen, kind)
-    _describe(whole, fitted.model, chosen, columns)
+    _describe(whole, fitted, chosen, columns)
     onnx.checker.check_model(whole, full_check=True)
     return whole
 
@@ -154,12 +158,16 @@ def _chosen_outputs(outputs: Iterable[str] | None, model: Any) -> list[str]:
     return chosen
 
 
-def _passing_on(n_columns: int, kind: np.dtype[Any], name: str, opset: int) -> Any:
-    """Return a model that gives its input."""
-    opsets = [onnx.helper.make_opsetid("", opset)]
-    rows = rows_of("X", kind, [n_columns])
+def _passing_on(fitted: FittedModel, columns: list[Any], kind: np.dtype[Any], name: str, opset: int) -> Any:
+    """Return a model that gives its inputs: one, or one for each column if any is text."""
+    opsets, of_text = [onnx.helper.make_opsetid("", opset)], text_columns(fitted)
+    rows = [rows_of("X", kind, [len(columns)])]
+    if of_text:
+        opsets.append(onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET))
+        kinds = [np.dtype(object) if k in of_text else kind for k in range(len(columns))]
+        rows = [rows_of(each, own, [1]) for each, own in zip(tensor_names(columns), kinds)]
     return onnx.helper.make_model(
-        onnx.helper.make_graph([], name, [rows], [rows]),
+        onnx.helper.make_graph([], name, rows, rows),
         opset_imports=opsets,
         ir_version=onnx.helper.find_min_ir_version_for(opsets),
     )
@@ -185,12 +193,25 @@ def _first_rows(X: Any) -> Any:
     return safe_indexing(X, list(range(min(X.shape[0], _COMPARED_ROWS))))
 
 
+def _refuse_text(fitted: FittedModel) -> None:
+    """Refuse text that comes from other steps, whose outputs are one tensor of numbers."""
+    for k in text_columns(fitted):
+        raise ValueError(
+            f"column {column_name(fitted, k)!r} must be numbers where preprocessing hands it to the GBMAP, "
+            "got text; encode it there, such as by OneHotEncoder, or fit the GBMAP to the frame itself."
+        )
+
+
 def _append(graph: Any, fitted: FittedModel, outputs: list[str], kind: np.dtype[Any]) -> None:
-    """Put the model behind the only output of a graph."""
-    last = graph.output[0]
+    """Put the model behind the outputs of a graph, which are what the GBMAP is given."""
     build = Graph(kind, namer(graph))
-    is_same = last.type.tensor_type.elem_type == tensor_type(kind)
-    formulas = Formulas(build, fitted, last.name if is_same else build.cast(last.name, kind))
+    given, width = [], 1 if len(graph.output) > 1 else fitted.inputs.n_columns
+    for last in graph.output:
+        found = last.type.tensor_type.elem_type
+        is_kept = found in (tensor_type(kind), onnx.TensorProto.STRING)
+        name = last.name if is_kept else build.cast(last.name, kind)
+        given.append((name, width, found == onnx.TensorProto.STRING))
+    formulas = Formulas(build, fitted, joined_columns(build, fitted, given))
     del graph.output[:]
     for output in outputs:
         name = build.add("Identity", getattr(formulas, output), output=build.unique(output))
@@ -199,7 +220,8 @@ def _append(graph: Any, fitted: FittedModel, outputs: list[str], kind: np.dtype[
     graph.initializer.extend(build.constants)
 
 
-def _describe(whole: Any, model: Any, outputs: list[str], columns: list[Any]) -> None:
+def _describe(whole: Any, fitted: FittedModel, outputs: list[str], columns: list[Any]) -> None:
+    model: Any = fitted.model
     whole.producer_name, whole.producer_version = "gbmap", gbmap.__version__
     whole.doc_string = (
         f"{type(model).__name__} of {len(model.ensemble_)} learners over {len(columns)} columns, "
@@ -210,6 +232,8 @@ def _describe(whole: Any, model: Any, outputs: list[str], columns: list[Any]) ->
         "feature_names": json.dumps([str(name) for name in columns]),
         "coordinate_names": json.dumps(model.get_feature_names_out().tolist()),
     }
+    if text_columns(fitted):
+        facts[MISSING_TEXT] = missing_text(fitted)
     if is_classifier(model):
         facts["classes"] = json.dumps(model.classes_.tolist(), default=str)
     onnx.helper.set_model_props(whole, facts)

@@ -253,12 +253,12 @@ def _check_schema(schema: Schema) -> None:
 def _check_table_model(model: TableModel) -> None:
     need_members(model, schema_=Schema, detector_=DriftDetector | None, scores_=dict | None)
     need_members(model, n_fitted_=int, n_held_out_=int)
-    need(is_gbmap(model.pipeline_), "a model of a table without a GBMAP")
-    names = model.pipeline_.feature_names_in_
+    need(is_gbmap(model.model_), "a model of a table without a GBMAP")
+    names = model.model_.feature_names_in_
     need(isinstance(names, np.ndarray) and names.ndim == 1, "a pipeline of columns without names")
     need(all(isinstance(name, str) for name in names), "a pipeline of columns whose names are no texts")
     need(model.schema_.features == list(names), "a pipeline of other columns than the table's")
-    need(hasattr(model.pipeline_, "classes_") == (model.schema_.task == "classification"), "another task")
+    need(hasattr(model.model_, "classes_") == (model.schema_.task == "classification"), "another task")
     scores = [each for of_model in (model.scores_ or {}).values() for each in of_model.values()]
     need(all(type(score) is float for score in scores), "scores that are no numbers")
 
@@ -294,7 +294,7 @@ _CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (DriftDetector, "_drifter", _check_detector),
     (Column, "", _check_column),
     (Schema, "", _check_schema),
-    (TableModel, "pipeline_", _check_table_model),
+    (TableModel, "model_", _check_table_model),
     (Pipeline, "", _check_pipeline),
     (FunctionTransformer, "", _check_function),
 )

@@ -237,7 +237,11 @@ _REGISTRY = Registry(
     left_out=_CALLBACKS,
     added=_ADDED,
     dropped=_DROPPED,
-    renamed={"drift.Drifter": {"watched": "monitored"}, "drift.Watched": {"subject": "fitted"}},
+    renamed={
+        "TableModel": {"pipeline_": "model_"},
+        "drift.Drifter": {"watched": "monitored"},
+        "drift.Watched": {"subject": "fitted"},
+    },
     admit=admit,
     listed=_LISTED,
 )

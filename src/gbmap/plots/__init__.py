@@ -1,6 +1,7 @@
 """Pictures of fitted models: each Display is made from arrays, or by ``from_estimator``."""
 
-from gbmap._drawing import BarDisplay, CurveDisplay, HeatmapDisplay, IntervalDisplay
+from gbmap._drawing import BarDisplay, CurveDisplay, EffectDisplay, HeatmapDisplay, IntervalDisplay
+from gbmap.plots.curve import ColumnCurveDisplay
 from gbmap.plots.drift import DriftDisplay
 from gbmap.plots.embedding import EmbeddingDisplay
 from gbmap.plots.explanation import ExplanationDisplay
@@ -11,8 +12,10 @@ from gbmap.plots.region import RegionDisplay
 
 __all__ = [
     "BarDisplay",
+    "ColumnCurveDisplay",
     "CurveDisplay",
     "DriftDisplay",
+    "EffectDisplay",
     "EmbeddingDisplay",
     "ExplanationDisplay",
     "HeatmapDisplay",

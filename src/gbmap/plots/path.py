@@ -9,6 +9,7 @@ import numpy as np
 
 from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.path import BentLines
 from gbmap._drawing.axes import BLUE, SKY, axes, fit, legend, shorten, style
 from gbmap._drawing.display import Display
 from gbmap._fitted.model import FittedModel, dense
@@ -42,7 +43,7 @@ class PathDisplay(Display):
     -----
     Along a segment each learner is convex or concave, so that the slope of h is a rising plus a falling
     function. On a piece [u, v] it lies between rising(u) + falling(v) and rising(v) + falling(u), which
-    bounds h from both ends.
+    bounds h from both ends. Where columns bend, pieces end at the places where the segment crosses a knot.
 
     Examples
     --------
@@ -87,14 +88,15 @@ class PathDisplay(Display):
         Parameters
         ----------
         model : GBMAPRegressor, GBMAPClassifier, or a pipeline or search that ends in one
-            Fitted. Through a pipeline the line is straight in the inputs of the GBMAP.
+            Fitted. Through a pipeline the line is straight in the columns that the GBMAP is given.
         X : array-like or frame of shape (n, p)
         rows : tuple of two int, default=(0, 1)
             The positions of the rows in X.
         output : default=None
             The class, or the number of the target, if the model has several outputs.
         n_pieces : int, default=4
-            The bounds follow from the value and the slope at the ends of so many pieces.
+            The bounds follow from the value and the slope at the ends of so many pieces, and where the
+            columns of the model bend.
         **drawing
             Passed on to `plot`: ``ax``, ``line_kwargs``.
 
@@ -107,10 +109,11 @@ class PathDisplay(Display):
         fitted = FittedModel.of(model)
         k = fitted.output_index(output)
         learners = fitted.ensemble[k :: fitted.ensemble.n_outputs]
-        start, end = dense(fitted.read(pair))
+        start, end = dense(fitted.read_given(pair))
+        line = BentLines(fitted.inputs, start[None], end[None])
         distance, bound = path_distances(model, pair, return_bound=True, output=output)
         return cls(
-            **_along(learners, start, end, n_pieces),
+            **_along(learners, line, n_pieces),
             path_distance=float(distance[0, 1]),
             path_bound=float(bound[0, 1]),
             embedding_distance=float(embedding_distances(model, pair, output=output)[0, 1]),
@@ -156,11 +159,15 @@ class PathDisplay(Display):
     def _distances(self) -> str:
         if self.path_distance is None or self.embedding_distance is None:
             return ""
-        difference = written(abs(float(self.values[-1] - self.values[0])))
-        path, embedding = written(self.path_distance), written(self.embedding_distance)
-        return " \N{LESS-THAN OR EQUAL TO} ".join(
-            [f"difference {difference}", f"path distance {path}", f"embedding distance {embedding}"]
-        )
+        named = {
+            "difference": abs(float(self.values[-1] - self.values[0])),
+            "path distance": self.path_distance,
+            "embedding distance": self.embedding_distance,
+        }
+        told = [f"{name} {written(value)}" for name, value in named.items()]
+        if self.path_distance > self.embedding_distance:  # coordinates turn round where columns bend
+            told[1], told[2] = told[2], told[1]
+        return " \N{LESS-THAN OR EQUAL TO} ".join(told)
 
 
 def _two_rows(X: Any, rows: Any) -> Any:
@@ -172,24 +179,32 @@ def _two_rows(X: Any, rows: Any) -> Any:
     return safe_indexing(X, [row % num_samples(X) for row in rows])
 
 
-def _along(learners: Ensemble, start: Array, end: Array, n_pieces: int) -> dict[str, Array]:
-    """Return h of one output on a segment, and its bounds from knots at equal distances."""
-    knots = np.linspace(0, 1, n_pieces + 1)
-    points = start + knots[:, None] * (end - start)
-    h = learners.embed(points).sum(axis=1)
-    slopes = learners.slopes(points) * (learners.weights @ (end - start))
-    rising, falling = slopes[:, learners.signs > 0].sum(axis=1), slopes[:, learners.signs < 0].sum(axis=1)
-    least, most = rising[:-1] + falling[1:], rising[1:] + falling[:-1]
+def _along(learners: Ensemble, line: BentLines, n_pieces: int) -> dict[str, Array]:
+    """Return h of one output on a segment, and its bounds from knots at equal distances and at bends."""
+    knots = np.unique(np.append(np.linspace(0, 1, n_pieces + 1), line.cuts()[1]))
+    z = learners.project(_inputs_at(line, knots))
+    h = learners.embed_projected(z).sum(axis=1)
+    middle = (knots[1:] + knots[:-1]) / 2
+    along = line.slopes(np.zeros(len(middle), dtype=np.intp), middle) @ learners.weights.T
+    slopes = learners.slopes_projected(z)
+    first_slopes, last_slopes = slopes[:-1] * along, slopes[1:] * along
+    rises, falls = learners.signs > 0, learners.signs < 0
+    least = first_slopes[:, rises].sum(axis=1) + last_slopes[:, falls].sum(axis=1)
+    most = last_slopes[:, rises].sum(axis=1) + first_slopes[:, falls].sum(axis=1)
 
     positions = np.unique(np.append(np.linspace(0, 1, n_pieces * _POINTS_A_PIECE + 1), knots))
-    piece = np.clip(np.searchsorted(knots, positions, side="right") - 1, 0, n_pieces - 1)
+    piece = np.clip(np.searchsorted(knots, positions, side="right") - 1, 0, len(knots) - 2)
     after, before = positions - knots[piece], knots[piece + 1] - positions
     first, last = h[piece], h[piece + 1]
     return {
         "positions": positions,
-        "values": learners.embed(start + positions[:, None] * (end - start)).sum(axis=1),
+        "values": learners.embed(_inputs_at(line, positions)).sum(axis=1),
         "lower": np.maximum(first + least[piece] * after, last - most[piece] * before),
         "upper": np.minimum(first + most[piece] * after, last - least[piece] * before),
         "knots": knots,
         "knot_values": h,
     }
+
+
+def _inputs_at(line: BentLines, positions: Array) -> Array:
+    return line.at(np.zeros(len(positions), dtype=np.intp), positions)

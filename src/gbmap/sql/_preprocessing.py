@@ -48,7 +48,7 @@ def column(name: str, dialect: Dialect) -> Value:
     return Value(plain, f"CASE WHEN {is_number} THEN CAST({plain} AS DOUBLE PRECISION) END")
 
 
-def _read_like(value: Value, examples: Sequence[Any]) -> Value:
+def read_like(value: Value, examples: Sequence[Any]) -> Value:
     """Return a value as a number if the examples are numbers, else as it is."""
     present = [each for each in examples if not is_missing(each)]
     are_numbers = all(isinstance(each, Real) and not isinstance(each, bool) for each in present)
@@ -66,7 +66,8 @@ def _is_among(value: Value, members: Sequence[Any]) -> str:
     return " OR ".join(conditions) or "1 = 0"
 
 
-def _mark(value: Value, members: Sequence[Any]) -> Value:
+def mark_of(value: Value, members: Sequence[Any]) -> Value:
+    """Return 1 where a value is one of some members, None a gap, else 0."""
     return value.computed(f"CASE WHEN {_is_among(value, members)} THEN 1e0 ELSE 0e0 END")
 
 
@@ -170,18 +171,27 @@ def _(step: SelectorMixin, values: list[Value]) -> list[Value]:
 
 @_translate_step.register
 def _(step: MissingIndicator, values: list[Value]) -> list[Value]:
-    return [_mark(values[k], [step.missing_values]) for k in step.features_]
+    return [mark_of(values[k], [step.missing_values]) for k in step.features_]
 
 
 @_translate_step.register
 def _(step: SimpleImputer, values: list[Value]) -> list[Value]:
     fills = step.statistics_
-    read = [_read_like(value, [fill]) for value, fill in zip(values, fills)]
+    read = [read_like(value, [fill]) for value, fill in zip(values, fills)]
+    if not is_missing(step.missing_values):
+        read = [_refusing_gaps(value) for value in read]
     # A column that was empty in training has no fill, and is left out.
     filled = [
         _filled(value, step.missing_values, fill) for value, fill in zip(read, fills) if not is_missing(fill)
     ]
     return filled + (translate(step.indicator_, read) if step.add_indicator else [])
+
+
+def _refusing_gaps(value: Value) -> Value:
+    """Return a value with a guard against a missing number, which an imputer for others refuses."""
+    if value.plain != value.number:
+        return value
+    return replace(value, guards=(*value.guards, f"CASE WHEN {value.number} IS NOT NULL THEN 0e0 END"))
 
 
 def _filled(value: Value, missing: Any, fill: Any) -> Value:
@@ -202,7 +212,7 @@ def _encoded(step: OneHotEncoder, i: int, value: Value) -> list[Value]:
         raise not_translatable(
             "a OneHotEncoder with both None and NaN among its categories, one NULL in SQL,"
         )
-    value = _read_like(value, known)
+    value = read_like(value, known)
     if step.handle_unknown == "error":
         guard = f"CASE WHEN {_is_among(value, known)} THEN 0e0 END"
         value = replace(value, guards=(*value.guards, guard))
@@ -210,7 +220,7 @@ def _encoded(step: OneHotEncoder, i: int, value: Value) -> list[Value]:
     has_rest = groups is not None and step.handle_unknown in ("infrequent_if_exist", "warn")
     group_of = np.arange(len(known)) if groups is None else groups
     marks = [
-        _mark(value, [each for each, own in zip(known, group_of) if own == group])
+        mark_of(value, [each for each, own in zip(known, group_of) if own == group])
         for group in range(group_of.max() + 1)
     ]
     if has_rest:

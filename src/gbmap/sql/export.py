@@ -1,6 +1,6 @@
 """A fitted model as one SELECT statement, which scores and embeds the rows of a table where they are.
 
-The statement is a chain of common table expressions: the inputs of the model from the columns of the table,
+The statement is a chain of common table expressions: the inputs of learners from the columns of the table,
 then projections, embedding, scores and probabilities. Each reads the names of the one before it, so that
 nothing is written twice.
 """
@@ -18,6 +18,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._fit.initial import CLIP
 from gbmap._fitted.model import FittedModel
 from gbmap.estimators.base import BaseGBMAP, predictor_of
+from gbmap.sql._inputs import Input, learner_inputs
 from gbmap.sql._preprocessing import Value, column, not_translatable, translate
 from gbmap.sql._text import (
     DIALECTS,
@@ -35,8 +36,8 @@ from gbmap.sql._text import (
 
 # What does not depend on an initial model.
 _WITHOUT_INIT = {"embedding", "spread", "std"}
-# The most products of columns that a statement writes down; databases refuse statements of some megabytes.
-_MOST_TERMS = 20_000
+# The most products of inputs that a statement writes down: SQLite takes seconds to read so many.
+_MOST_TERMS = 30_000
 
 
 def to_sql(
@@ -51,8 +52,8 @@ def to_sql(
     """Return a SELECT statement that gives the model's outputs for each row of a table.
 
     The database must have EXP and LN, and for a spread SQRT. It computes in double precision; NaN and
-    infinite numbers count as NULL, a missing value. An output is NULL where it depends on a missing value or
-    a category that the model has no use for.
+    infinite numbers count as NULL, a missing value, which is filled as in Python. An output is NULL where it
+    depends on a category that an encoder before the GBMAP refuses.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def to_sql(
           ``get_feature_names_out`` names them.
         - "spread": ``spread``, or ``spread_0``, ..., or ``spread_<class>``: how far f would move with other
           weights that suit the data as well, the indicator of `gbmap.DriftDetector` with
-          ``measure="spread"``. A long statement: each learner has a square form of all columns.
+          ``measure="spread"``. A long statement: each learner has a square form of all inputs.
         - "std" (regressors): ``std``, or ``std_0``, ...: that of a new y, as ``predict(X, return_std=True)``
           tells it.
 
@@ -188,7 +189,7 @@ class _Part:
     """One of the GBMAPs that a score is the sum of: the model, or an initial model."""
 
     model: BaseGBMAP
-    inputs: list[Value]
+    inputs: list[Input]
 
     @property
     def ensemble(self) -> Ensemble:
@@ -198,13 +199,14 @@ class _Part:
 def _parts(fitted: FittedModel, values: list[Value], *, with_init: bool) -> list[_Part]:
     """Return the model and, if it counts, its initial model, that one's, and so on."""
     model, init = fitted.model, fitted.model.init_
-    inputs = translate(fitted.preprocessing, values)
-    if len(inputs) != model.n_features_in_:
+    given = translate(fitted.preprocessing, values)
+    if len(given) != model.n_features_in_:
         raise not_translatable(
-            f"a preprocessing that gives {model.n_features_in_}, not {len(inputs)} columns,"
+            f"a preprocessing that gives {model.n_features_in_}, not {len(given)} columns,"
         )
+    part = _Part(model, learner_inputs(fitted.predictor.fitted_inputs, given))
     if init is None or not with_init:
-        return [_Part(model, inputs)]
+        return [part]
     try:
         initial = FittedModel.of(init.estimator if isinstance(init, FrozenEstimator) else init)
     except TypeError as error:
@@ -212,7 +214,7 @@ def _parts(fitted: FittedModel, values: list[Value], *, with_init: bool) -> list
             f"model must have a GBMAP as its init, or none, to be written in SQL, got {type(init).__name__}; "
             'fit it without init, or ask for outputs="embedding", which does not depend on it.'
         ) from error
-    return [_Part(model, inputs), *_parts(initial, inputs, with_init=True)]
+    return [part, *_parts(initial, given, with_init=True)]
 
 
 def _embed(statement: Statement, parts: Sequence[_Part], kept: dict[str, str], *, with_spread: bool) -> None:
@@ -220,32 +222,48 @@ def _embed(statement: Statement, parts: Sequence[_Part], kept: dict[str, str], *
 
     With their spread, also the variances v<learner> of the learners of the first part.
     """
-    used = [
-        value
+    used = dict.fromkeys(
+        each
         for part in parts
-        for value, weights in zip(part.inputs, part.ensemble.weights.T)
+        for each, weights in zip(part.inputs, part.ensemble.weights.T)
         if weights.any() or with_spread
-    ]
-    expressions = dict.fromkeys(sql for value in used for sql in (value.number, *value.guards))
-    name_of = {sql: f"x{i}" for i, sql in enumerate(expressions)}
-    read = kept | {name: sql for sql, name in name_of.items()}
-    statement.add(read or {"none": "0e0"})  # null learners read no column, but there must be one
+    )
+    name_of = _read_inputs(statement, list(used), kept)
     learners = [(i, j, part) for i, part in enumerate(parts) for j in range(len(part.ensemble))]
     projections = {f"t{i}_{j}": _projection(part, j, name_of) for i, j, part in learners}
-    forms = _square_forms(parts[0], name_of) if with_spread else {}
-    statement.add(projections | forms, drop=name_of.values())
+    units = _ridge_units(parts[0], name_of) if with_spread else {}
+    forms = _square_forms(parts[0], [*units, "1e0"]) if with_spread else {}
+    if units:
+        statement.add(units)
+    statement.add(projections | forms, drop={*name_of.values(), *units})
     variances = {name: _variance(parts[0].ensemble, j, name) for j, name in enumerate(forms)}
     coordinates = {f"phi{i}_{j}": _coordinate(part.ensemble, j, f"t{i}_{j}") for i, j, part in learners}
     statement.add(coordinates | variances, drop=[*projections, *forms])
 
 
-def _projection(part: _Part, j: int, name_of: dict[str, str]) -> str:
-    """Return beta_j (w_j . x + c_j), with the columns centred as in `Ensemble.project`."""
+def _read_inputs(statement: Statement, inputs: list[Input], kept: dict[str, str]) -> dict[Any, str]:
+    """Add inputs, from the columns that they are read from; return their names, and those of guards."""
+    expressions = dict.fromkeys(sql for each in inputs for sql in (each.read, *each.guards))
+    read = {sql: f"x{i}" for i, sql in enumerate(expressions)}
+    # Null learners read no column, but there must be one.
+    statement.add(kept | {name: sql for sql, name in read.items()} or {"none": "0e0"})
+    bent = {each: f"u{i}" for i, each in enumerate(each for each in inputs if each.has_limits)}
+    plain = {each: read[each.read] for each in inputs if not each.has_limits}
+    guards = {guard: read[guard] for each in inputs for guard in each.guards}
+    if bent:
+        needed = {*plain.values(), *guards.values()}
+        made = {name: each.of(read[each.read]) for each, name in bent.items()}
+        statement.add(made, drop=[name for name in read.values() if name not in needed])
+    return {**plain, **bent, **guards}
+
+
+def _projection(part: _Part, j: int, name_of: dict[Any, str]) -> str:
+    """Return beta_j (w_j . x + c_j), with the inputs centred as in `Ensemble.project`."""
     ensemble = part.ensemble
     weights, center = ensemble.weights[j], ensemble.center
     terms, guards = [], []
     for k in np.flatnonzero(weights):
-        name = name_of[part.inputs[k].number]
+        name = name_of[part.inputs[k]]
         centred = f"({name} - {number(center[k])})" if center[k] else name
         terms.append(f"{number(weights[k])} * {centred}")
         guards += [name_of[guard] for guard in part.inputs[k].guards]
@@ -257,26 +275,35 @@ def _projection(part: _Part, j: int, name_of: dict[str, str]) -> str:
     return z if ensemble.activation == "identity" else f"{number(ensemble.beta[j])} * ({z})"
 
 
-def _square_forms(part: _Part, name_of: dict[str, str]) -> dict[str, str]:
-    """Return the variance of each learner's z as v<learner>; see `gbmap._core.posterior`."""
+def _ridge_units(part: _Part, name_of: dict[Any, str]) -> dict[str, str]:
+    """Return the inputs that vary, in the units of the ridge, as z<input>."""
+    posterior = predictor_of(part.model).known_posterior
+    return {
+        f"z{k}": f"{number(scale)} * ({name_of[part.inputs[k]]} - {number(posterior.center[k])})"
+        for k, scale in enumerate(posterior.inverse_scale)
+        if scale
+    }
+
+
+def _square_forms(part: _Part, units: list[str]) -> dict[str, str]:
+    """Return the variance of each learner's z as v<learner>, of inputs and 1; see `gbmap._core.posterior`."""
     posterior = predictor_of(part.model).known_posterior
     active = np.flatnonzero(posterior.inverse_scale)
-    n_terms = len(part.ensemble) * len(active) ** 2
+    n_terms = len(part.ensemble) * len(units) * (len(units) + 1) // 2
     if n_terms > _MOST_TERMS:
         raise ValueError(
-            "outputs must do without spread and std in SQL for so many learners and columns, whose square "
+            "outputs must do without spread and std in SQL for so many learners and inputs, whose square "
             f"forms would have {n_terms} terms, more than {_MOST_TERMS}; use gbmap.onnx.to_onnx."
         )
-    units = []
-    for k in active:
-        centred = f"({name_of[part.inputs[k].number]} - {number(posterior.center[k])})"
-        units.append(f"({number(posterior.inverse_scale[k])} * {centred})")
-    units.append("1e0")
     forms = {}
     for j, directions in enumerate(posterior.directions[:, :, [*active, -1]].astype(np.float64)):
         beyond = posterior.variances[j] - posterior.rest[j]
         form = (directions.T * beyond) @ directions + posterior.rest[j] * np.eye(len(units))
-        lines = [add_up(f"{number(q)} * {unit}" for q, unit in zip(line, units)) for line in form]
+        above = np.triu(2 * form, 1) + np.diag(np.diag(form))  # each product of two inputs once
+        lines = [
+            add_up(f"{number(q)} * {unit}" for q, unit in zip(line[i:], units[i:]))
+            for i, line in enumerate(above)
+        ]
         forms[f"v{j}"] = add_up(f"{unit} * ({line})" for unit, line in zip(units, lines))
     return forms
 

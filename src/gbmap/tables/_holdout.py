@@ -14,6 +14,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from gbmap._fitted.model import FittedModel
 from gbmap._utils.references import fit_references
 from gbmap._utils.typing import Array
 
@@ -47,12 +48,18 @@ def metrics(
 
 
 def scores(model: Any, X: Any, y: Array, X_test: Any, y_test: Array) -> dict[str, dict[str, float]]:
-    """Return the metrics on held-out rows of a fitted model, of a linear one and of a constant."""
-    classes = getattr(model, "classes_", None)
-    linear, constant = fit_references(X, y, is_classifier=classes is not None, max_iter=500)
+    """Return the metrics on held-out rows of a fitted model, of a linear one and of a constant.
+
+    The linear model meets the columns as the fitted one does, but for their bends.
+    """
+    classes, fitted = getattr(model, "classes_", None), FittedModel.of(model)
+    straight = np.flatnonzero(fitted.columns.kind != "bend")
+    inputs, inputs_test = (fitted.read(rows)[:, straight] for rows in (X, X_test))
+    linear, constant = fit_references(inputs, y, is_classifier=classes is not None, max_iter=500)
+    each = (("gbmap", model, X_test), ("linear", linear, inputs_test), ("constant", constant, inputs_test))
     return {
-        name: metrics(y_test, each.predict(X_test), probabilities(each, X_test), classes)
-        for name, each in (("gbmap", model), ("linear", linear), ("constant", constant))
+        name: metrics(y_test, one.predict(rows), probabilities(one, rows), classes)
+        for name, one, rows in each
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gbmap._fit.columns import MOST_CATEGORIES
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
 from gbmap.tables import _values as values
@@ -16,7 +17,7 @@ from gbmap.tables._batches import Batch
 from gbmap.tables.errors import TableError, shown
 from gbmap.tables.schema import Column
 
-MOST_LEVELS = 30  # that become inputs
+MOST_LEVELS = MOST_CATEGORIES  # that become inputs of an estimator
 _LEVELS_COUNTED = 10_000
 NUMBERS_COUNTED = 1_000  # while all values are numbers
 # A column with so large a share of numbers (or dates), but not all, is taken for one with mistakes in it.

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,6 @@ from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.tables import _holdout as holdout
 from gbmap.tables._batches import Batch
 from gbmap.tables._features import FeatureReader, as_frame, gather
-from gbmap.tables._preprocessing import make_columns
 from gbmap.tables._progress import Progress, StageCallback, silent
 from gbmap.tables._survey import survey
 from gbmap.tables._targets import read_targets
@@ -38,7 +36,7 @@ _LOSSES = {
 
 
 def _gives_probabilities(model: TableModel) -> bool:
-    return hasattr(model.pipeline_, "predict_proba")
+    return hasattr(model.model_, "predict_proba")
 
 
 class TableModel(BaseEstimator):  # type: ignore[misc]
@@ -70,8 +68,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     ----------
     schema_ : Schema
         What the columns are, and the task.
-    pipeline_ : Pipeline
-        Preprocessing and GBMAP, fitted; it takes what `features` returns.
+    model_ : GBMAPRegressor or GBMAPClassifier
+        Fitted; it takes what `features` returns.
     detector_ : DriftDetector or None
         Likewise.
     scores_ : dict of dict of float, or None
@@ -93,9 +91,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     never repeat, or text that hardly repeats are dropped, and ``schema_`` says why. Text that is empty or
     says NA, N/A, NaN, null, None or ? is missing.
 
-    Numbers that are missing are filled with the median, and marked. A category becomes an input for each
-    of its most frequent values: at most 30, each in 10 rows (fewer in tables of less than 500). Rare and
-    new ones share the place where all of these inputs are zero.
+    Categories, missing values and columns whose effect bends are left to the estimators, which see numbers
+    and text; `GBMAPRegressor` tells what they make of them.
 
     A fit reads the table twice, first to see what the columns are, and then keeps the rows in memory: 8
     bytes a value, some six times over. Predictions need memory for 50,000 rows only. With ``test_size=0``
@@ -126,7 +123,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     }
 
     schema_: Schema
-    pipeline_: Pipeline
+    model_: Any  # of files of earlier versions, a pipeline
     detector_: DriftDetector | None
     scores_: dict[str, dict[str, float]] | None
 
@@ -205,7 +202,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         )
         X, y, X_test, y_test = self.split(data, progress=progress)
         self.n_fitted_, self.n_held_out_ = len(y), len(y_test)
-        self._fit_pipeline(X, y, X_test, y_test, progress)
+        self.model_ = self._make_gbmap().set_callbacks(StageCallback(progress))
+        self.model_.fit(X, y)
+        self.model_.set_callbacks()
+        self.scores_ = holdout.scores(self.model_, X, y, X_test, y_test) if len(y_test) else None
         progress("calibrating", 0, 1)
         self.detector_ = self._make_detector(X, y, X_test, y_test) if self.reference_rows else None
         progress("calibrating", 1, 1)
@@ -231,18 +231,6 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         train, test = holdout.split(y, self.test_size, classes=classes, seed=self.random_state)
         return X.iloc[train] if len(test) else X, y[train], X.iloc[test], y[test]
 
-    def _fit_pipeline(self, X: Any, y: Array, X_test: Any, y_test: Array, progress: Progress) -> None:
-        """Fit the pipeline, a step at a time since the inputs serve the other models too."""
-        self.pipeline_ = Pipeline([("columns", make_columns(self.schema_)), ("gbmap", self._make_gbmap())])
-        columns, gbmap = self.pipeline_["columns"], self.pipeline_["gbmap"]
-        inputs = columns.fit_transform(X)
-        gbmap.set_callbacks(StageCallback(progress))
-        gbmap.fit(inputs, y)
-        gbmap.set_callbacks()
-        self.scores_ = None
-        if len(y_test):
-            self.scores_ = holdout.scores(gbmap, inputs, y, columns.transform(X_test), y_test)
-
     def _make_gbmap(self) -> GBMAPRegressor | GBMAPClassifier:
         task = self.schema_.task
         if isinstance(self.loss, str) and self.loss not in _LOSSES[task]:
@@ -261,7 +249,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
         X, y = _sample(X, y, self.reference_rows, self.random_state)
         X_cal, y_cal = _sample(X_test, y_test, self.reference_rows, self.random_state)
-        monitored = self.pipeline_ if len(y_cal) else clone(self.pipeline_)
+        monitored = self.model_ if len(y_cal) else clone(self.model_)
         calibration = {"X_cal": X_cal, "y_cal": y_cal} if len(y_cal) else {}
         detector = DriftDetector(
             monitored, min(_NEIGHBOURS, len(y)), n_jobs=self.n_jobs, random_state=self.random_state
@@ -270,7 +258,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         return detector
 
     def features(self, frame: Any) -> Any:
-        """Return rows as the frame that `pipeline_` and `detector_` take.
+        """Return rows as the frame that `model_` and `detector_` take.
 
         Parameters
         ----------
@@ -298,7 +286,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         y : array of shape (n,)
-            Numbers, or labels like ``pipeline_.classes_``.
+            Numbers, or labels like ``model_.classes_``.
         """
         check_is_fitted(self)
         batch = Batch.of(frame)
@@ -319,7 +307,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         -------
         predicted : array of shape (n,)
         """
-        return self._map(lambda X: self.pipeline_.predict(X), data)
+        return self._map(lambda X: self.model_.predict(X), data)
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, data: Any) -> Array:
@@ -333,7 +321,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         -------
         probabilities : array of shape (n, n_classes)
         """
-        return self._map(lambda X: self.pipeline_.predict_proba(X), data)
+        return self._map(lambda X: self.model_.predict_proba(X), data)
 
     def transform(self, data: Any) -> Array:
         """Return the coordinates of rows in the map.
@@ -346,7 +334,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         -------
         embedding : array of shape (n, n_coordinates)
         """
-        return self._map(lambda X: self.pipeline_.transform(X), data)
+        return self._map(lambda X: self.model_.transform(X), data)
 
     def score(self, data: Any) -> float:
         """Return R2 or accuracy on rows, those without a target left out.
@@ -380,14 +368,14 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             y, is_present = read_targets(batch, self.target, self.schema_.target_kind)
             X = self.features(batch)[is_present]
             if len(X):
-                predicted = self.pipeline_.predict(X)
-                parts.append((y[is_present], predicted, holdout.probabilities(self.pipeline_, X)))
+                predicted = self.model_.predict(X)
+                parts.append((y[is_present], predicted, holdout.probabilities(self.model_, X)))
         if not parts:
             raise TableError(f"{label_of(data)} has no row with a value of the target {shown(self.target)}.")
         y, predicted = (np.concatenate(part) for part in list(zip(*parts))[:2])
         has_probabilities = parts[0][2] is not None
         probabilities = np.concatenate([part[2] for part in parts]) if has_probabilities else None
-        metrics = holdout.metrics(y, predicted, probabilities, getattr(self.pipeline_, "classes_", None))
+        metrics = holdout.metrics(y, predicted, probabilities, getattr(self.model_, "classes_", None))
         return {**metrics, "n_rows": len(y)}
 
     @property
@@ -402,7 +390,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "pipeline_")
+        return hasattr(self, "model_")
 
 
 def _sample(X: Any, y: Array, most: int, seed: int) -> tuple[Any, Array]:

@@ -114,7 +114,7 @@ class DaskRows(Rows):
     def _rows_at(self, chosen: list[Any]) -> MemoryRows:
         """Return in memory some rows."""
         X, y, F, weight = zip(*self.table.ask(_rows_at, [chosen, *self._columns()]))
-        here = self.inputs.of(np.concatenate(X))
+        here = np.ascontiguousarray(self.inputs.of(np.concatenate(X)))  # as samples of rows in memory are
         weights = None if self.weight is None else np.concatenate(weight)
         if not self.samples:
             self._first_sample = here.copy(), weights  # before it is standardised
