@@ -5,11 +5,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.inspection import explain
 
 N = 400
 
@@ -240,3 +242,28 @@ def test_the_ridges_of_groups_are_told(people):
     last = regressor(knots=4).fit(frame, y).history_[-1]
     assert len(last.group_l2_regularizations) == 3
     assert last.group_l2_regularizations[0] == last.l2_regularizations
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("constraint", [None, [1, 0, 0]])
+def test_slopes_are_those_to_the_right_of_knots_and_zero_beyond_fences(waves, dtype, constraint):
+    X, y = waves
+    model = regressor(knots=4, monotonic_cst=constraint).fit(X.astype(dtype), y)
+    rows = np.zeros((len(model.knots_[0]) + 2, 3))
+    rows[:, 0] = [*model.knots_[0], -1e3, 1e3]
+    slopes = explain(model, rows.astype(dtype)).coefficients[:, 0]
+    step = np.array([[1e-4, 0, 0]])
+    beside = rows.astype(dtype).astype(float) + step
+    assert_allclose(slopes, (model.predict(beside + step) - model.predict(beside)) / 1e-4, atol=2e-2)
+    assert_array_equal(slopes[-2:], 0)
+
+
+def test_sparse_rows_are_predicted_by_a_model_that_bends(waves):
+    X, y = waves
+    model = regressor(knots=4).fit(X, y)
+    assert_allclose(model.predict(scipy.sparse.csr_array(X)), model.predict(X))
+
+
+def test_nothing_but_rare_categories_is_fitted():
+    names = pd.DataFrame({"name": [f"n{k}" for k in range(200)]})
+    assert np.isfinite(regressor(2).fit(names, np.arange(200.0)).predict(names)).all()

@@ -18,6 +18,7 @@ import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core import posterior
 from gbmap._core.posterior import _leading
+from gbmap.estimators.base import predictor_of
 from gbmap.losses import Loss
 
 WITHIN_90 = 1.645
@@ -54,7 +55,7 @@ def fitted(friedman):
 def test_one_linear_learner_spreads_as_bayesian_ridge_regression_does(ridge):
     X, y = load_diabetes(return_X_y=True)
     X = X[:300] @ np.random.default_rng(0).normal(size=(10, 10))
-    model = regressor(1, activation="identity", l2_regularization=ridge).fit(X, y[:300])
+    model = regressor(1, activation="identity", l2_regularization=ridge, knots=0).fit(X, y[:300])
     noise = posterior_of(model).noise[0] * posterior_of(model).target_scale[0]
     A = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(300)])
     alpha = 300 * model.l2_regularization_ / 11
@@ -92,7 +93,7 @@ def test_it_is_wider_the_farther_from_the_data(fitted, friedman):
 
 def test_more_rows_leave_the_noise_only():
     X, y = make_friedman1(8000, noise=1.0, random_state=0)
-    std = spread(regressor(20).fit(X, y), X[:500])
+    std = spread(regressor(20, knots=0).fit(X, y), X[:500])
     assert std.min() > 1.0
     assert std.max() < 1.25
 
@@ -262,10 +263,10 @@ def test_targets_of_any_size_have_one(friedman):
 
 def test_each_target_has_its_own(friedman):
     X, y = friedman
-    both = regressor().fit(X, np.column_stack([y, -3 * y]))
+    both = regressor(knots=0).fit(X, np.column_stack([y, -3 * y]))  # bends have one unit for all targets
     mean, std = both.predict(X, return_std=True)
     assert std.shape == mean.shape == (300, 2)
-    assert_allclose(std[:, 0], spread(regressor().fit(X, y), X), rtol=1e-10)
+    assert_allclose(std[:, 0], spread(regressor(knots=0).fit(X, y), X), rtol=1e-10)
     assert_allclose(std[:, 1], 3 * std[:, 0], rtol=0.2)
 
 
@@ -370,7 +371,7 @@ def test_what_all_learners_know_together_is_told_by_some_of_the_rows(monkeypatch
     noises = []
     for n_rows in (300, 1500):
         monkeypatch.setattr(posterior, "_JOINT_ROWS", n_rows)
-        noises.append(posterior_of(regressor(10).fit(X, y)).noise[0])
+        noises.append(posterior_of(regressor(10, knots=0).fit(X, y)).noise[0])
     assert_allclose(noises[0], noises[1], rtol=0.02)
 
 
@@ -386,7 +387,7 @@ def test_files_and_pickles_keep_it_to_the_bit(fitted, friedman, tmp_path):
 
 def test_it_makes_files_no_more_than_three_times_as_large(tmp_path):
     X, y = make_friedman1(200, noise=1.0, random_state=0)
-    model = GBMAPRegressor(random_state=0).fit(X, y)
+    model = GBMAPRegressor(knots=0, random_state=0).fit(X, y)
     gbmap.save(model, tmp_path / "with.gbmap")
     vars(model)["_posterior"] = None
     gbmap.save(model, tmp_path / "without.gbmap")
@@ -405,6 +406,7 @@ def test_classes_keep_that_of_their_scores(friedman):
     X, y = friedman
     for labels in (y > 15, np.digitize(y, [12, 17])):
         model = GBMAPClassifier(3, random_state=0).fit(X, labels)
-        near, far = (posterior_of(model).deviation(model.ensemble_, rows) for rows in (X, 10 * X))
+        inputs = (predictor_of(model).fitted_inputs.inputs.of(rows) for rows in (X, 10 * X))
+        near, far = (posterior_of(model).deviation(model.ensemble_, each) for each in inputs)
         assert near.shape == (300, model.ensemble_.n_outputs)
         assert (np.median(far, axis=0) > 3 * np.median(near, axis=0)).all()

@@ -144,7 +144,7 @@ def test_the_onnx_graph_of_a_model_predicts_as_it_does(run, folder, tmp_path):
     inputs = {
         each.name: features[[name]].to_numpy(np.float32)
         if features[name].dtype == float
-        else features[[name]].fillna("missing").to_numpy(object)
+        else features[[name]].fillna("").to_numpy(object)
         for each, name in zip(session.get_inputs(), features)
     }
     found = session.run(["prediction"], inputs)[0]
@@ -195,7 +195,7 @@ def test_onnx_knows_rare_and_new_categories_as_the_model_does(run, folder, rare,
     inputs = {
         each.name: features[[name]].to_numpy(np.float32)
         if features[name].dtype == float
-        else features[[name]].fillna("missing").to_numpy(object)
+        else features[[name]].fillna("").to_numpy(object)
         for each, name in zip(session.get_inputs(), features)
     }
     found = session.run(["prediction"], inputs)[0]

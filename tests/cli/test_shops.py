@@ -208,7 +208,7 @@ def test_onnx_predicts_as_the_model_does(shop, run, model, predicted, tmp_path):
     inputs = {
         each.name: features[[name]].to_numpy(np.float32)
         if features[name].dtype == float
-        else features[[name]].fillna("missing").to_numpy(object)
+        else features[[name]].fillna("").to_numpy(object)
         for each, name in zip(session.get_inputs(), features)
     }
     found = session.run(None, inputs)[0].ravel()

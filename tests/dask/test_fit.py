@@ -35,6 +35,18 @@ def test_fit_of_an_array_has_the_bits_of_the_local_fit(problem, local, parts, co
     np.testing.assert_array_equal(model.predict(X[:100]), local.predict(X[:100]))
 
 
+def test_parts_make_inputs_as_all_rows_do_where_only_parts_are_few_enough_to_keep_them(
+    problem, parts, contents, monkeypatch
+):
+    X, y = problem
+    monkeypatch.setattr("gbmap._rows.blocks._KEPT_BYTES", X.nbytes * 4)  # inputs have seven times that
+    local = GBMAPRegressor(1, random_state=0).fit(X - X.mean(axis=0), y)
+    parts(3)
+    model = GBMAPRegressor(1, random_state=0).fit(da.from_array(X - X.mean(axis=0), chunks=50_000), y)
+    assert model.ensemble_.weights.shape[1] >= 7 * X.shape[1]
+    np.testing.assert_array_equal(contents(model), contents(local))
+
+
 def test_uneven_and_empty_chunks_and_numpy_targets_change_no_bit(problem, local, contents):
     X, y = problem
     model = GBMAPRegressor(2, random_state=0).fit(da.from_array(X, chunks=(UNEVEN, (4,))), y)
@@ -163,7 +175,7 @@ def test_candidates_of_one_round_have_the_local_loss_and_gradient(problem, monke
         thetas, found = np.random.default_rng(0).normal(size=(2, 6)), []
         monkeypatch.setattr("gbmap._fit.problem.boost", first_round)
         with pytest.raises(InterruptedError):
-            GBMAPRegressor(random_state=0).fit(X, y)
+            GBMAPRegressor(knots=0, random_state=0).fit(X, y)
         return found[0]
 
     with dask.config.set({"gbmap.recut": recut}):

@@ -18,6 +18,7 @@ from scipy.integrate import quad_vec
 from sklearn.linear_model import LinearRegression
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap._fitted.model import FittedModel
 from gbmap.inspection.attribution import attributions
 
 mpl.use("agg")
@@ -31,11 +32,11 @@ def draw(n=60, seed=0):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 4, "knots": 0, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
 
 
 def three(y):
@@ -77,6 +78,23 @@ def test_shares_are_the_integral_of_the_gradient_along_the_segment(make):
     )
     expected = (rows - baseline)[:, :, None] * integral
     assert_allclose(attributions(model, rows, baseline).values.reshape(expected.shape), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("activation", ["softplus", "identity"])
+def test_shares_of_a_model_that_bends_are_integrals_over_the_inputs_of_each_column(activation):
+    X, y = draw(200)
+    model = regressor(activation=activation, knots="auto").fit(X, y)
+    inputs = FittedModel.of(model).inputs
+    u, source = inputs.of(X), inputs.source
+    assert len(source) > 2 * X.shape[1]
+    integral, _ = quad_vec(
+        lambda t: model.ensemble_.gradient(u[20] + t * (u[:5] - u[20]))[:, :, 0], 0, 1, epsabs=1e-12
+    )
+    expected = ((u[:5] - u[20]) * integral) @ (source[:, None] == np.arange(X.shape[1]))
+    assert_allclose(attributions(model, X[:5], X[20]).values, expected, atol=1e-9)
+    several = attributions(model, X, X[:7])
+    assert_allclose(several.base_values, model.predict(X[:7]).mean())
+    assert_allclose(several.base_values + several.values.sum(axis=1), model.predict(X), rtol=1e-10)
 
 
 @MODELS
@@ -307,7 +325,7 @@ def test_shap_itself_takes_them(shap):
 def test_shap_finds_the_same_for_a_linear_model(shap):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    model = GBMAPRegressor(2, activation="identity", random_state=0).fit(X, X @ [1.0, -2.0, 0.5])
+    model = GBMAPRegressor(2, activation="identity", knots=0, random_state=0).fit(X, X @ [1.0, -2.0, 0.5])
     slope, at_zero = model.ensemble_.gradient(X[:1])[0, :, 0], model.predict(np.zeros((1, 3)))[0]
     mine, theirs = attributions(model, X, X[:20]), shap.LinearExplainer((slope, at_zero), X[:20])(X)
     assert_allclose(mine.values, theirs.values, atol=1e-9)

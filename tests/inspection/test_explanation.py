@@ -41,11 +41,12 @@ def classes(y, n_classes):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "random_state": 0, **options})
+    """Return a model that is smooth, also at the rows that it learns from."""
+    return GBMAPRegressor(**{"n_components": 4, "knots": 0, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
 
 
 def derivatives(function, X, spread):
@@ -75,6 +76,21 @@ def test_the_prediction_of_a_regressor_is_explained(loss, activation):
     X, y = draw()
     model = regressor(loss=loss, activation=activation, max_iter=50_000).fit(X, y)
     assert_is_local_model(explain(model, X), model.predict, X)
+
+
+@pytest.mark.parametrize("probability", [False, True])
+@pytest.mark.parametrize("knots", ["auto", 4])
+def test_a_model_that_bends_is_explained_between_its_knots(knots, probability):
+    X, y = draw(300)
+    model = classifier(knots=knots) if probability else regressor(knots=knots)
+    model.fit(X, classes(y, 2) if probability else y)
+    assert all(len(each) >= 4 for each in model.knots_)
+    rows = draw(40, seed=1)[0]
+    away = [np.abs(rows[:, [k]] - each).min(axis=1) / X[:, k].std() for k, each in enumerate(model.knots_)]
+    rows = rows[np.min(away, axis=0) > 3 * H]
+    assert len(rows) > 20
+    function = (lambda X: model.predict_proba(X)[:, 1]) if probability else model.predict
+    assert_is_local_model(explain(model, rows, probability=probability), function, rows)
 
 
 @given(seed=st.integers(0, 2**32 - 1), standardize=st.booleans(), beta=st.floats(0.1, 50))

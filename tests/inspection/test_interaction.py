@@ -18,6 +18,11 @@ def fourth_order(at, h=1e-4):
     return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
 
 
+def between_knots(X):
+    """Return rows beside those of training, among which are the knots: there are second derivatives."""
+    return X + 5e-4
+
+
 def slopes_of_coefficients(model, X):
     """Differences of the local coefficients along each column."""
     steps = np.eye(X.shape[1])
@@ -30,6 +35,7 @@ def slopes_of_coefficients(model, X):
 def test_values_are_the_derivatives_of_the_coefficients(activation):
     X, y = make_friedman1(60, n_features=5, random_state=0)
     model = GBMAPRegressor(6, activation=activation, random_state=0).fit(X, y)
+    X = between_knots(X)
     values, expected = interactions(model, X).values, slopes_of_coefficients(model, X)
     np.testing.assert_allclose(values, expected, atol=1e-6 * max(1, np.abs(expected).max()))
     assert values.any() == (activation == "softplus")
@@ -38,6 +44,7 @@ def test_values_are_the_derivatives_of_the_coefficients(activation):
 def test_each_output_has_its_own():
     X, y = load_iris(return_X_y=True)
     model = GBMAPClassifier(3, random_state=0).fit(X, y)
+    X = between_knots(X)
     result, expected = interactions(model, X), slopes_of_coefficients(model, X)
     assert result.values.shape == (150, 4, 4, 3)
     np.testing.assert_allclose(result.values, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
@@ -70,6 +77,7 @@ def test_through_a_pipeline_they_are_those_of_the_users_columns():
     X = pd.DataFrame({"size": rng.normal(50, 9, 300), "kind": rng.choice(list("uvw"), 300), "id": range(300)})
     steps = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["kind"]))
     model = make_pipeline(steps, GBMAPRegressor(6, random_state=0)).fit(X, X["size"] * (X["kind"] == "u"))
+    X = X.assign(size=between_knots(X["size"]))
     result = interactions(model, X)
     assert list(result.feature_names) == ["size", "kind", "id"]
     expected = fourth_order(lambda h: explain(model, X.assign(size=X["size"] + h)).coefficients)

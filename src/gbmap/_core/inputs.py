@@ -17,11 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from gbmap._core.arrays import asarray_like, namespace
+from gbmap._core.arrays import asarray_like, in_wide, namespace, wide
 from gbmap._utils.typing import Array, IntArray
 
 # The groups of inputs that have a prior of their own. Marks of missing values are among the numbers.
 NUMBERS, BENDS, CATEGORIES = 0, 1, 2
+
+
+# Closer to a knot than this share of the stretch, a row is at it: what float32 leaves open.
+_AT_A_KNOT = 1e-6
 
 
 class ColumnSample(NamedTuple):
@@ -110,9 +114,9 @@ class Inputs:
         return np.where(np.isfinite(self.low), self.low, 0.0)
 
     def of(self, X: Any) -> Any:
-        """Return the inputs of rows, (n, q), where these are and in their type; X itself if they are plain.
+        """Return the inputs of rows, (n, q), where these are and in their type, if it can hold them.
 
-        A missing number is filled, one of a column with marks or not.
+        X itself if they are plain. A missing number is filled, one of a column with marks or not.
         """
         if scipy.sparse.issparse(X):
             if self.is_plain:
@@ -121,8 +125,8 @@ class Inputs:
         has_missing = _has_missing(X)
         if self.is_plain and not has_missing:
             return X
-        if X.dtype != wide(X) and not self._fits(X.dtype):
-            X = widened(X)
+        if X.dtype != wide(X) and not self._fits_float32:
+            X = in_wide(X)
         if namespace(X) is np:
             return self._of_array(X, has_missing)
         xp, columns = namespace(X), X.T
@@ -137,10 +141,11 @@ class Inputs:
             parts.append(xp.astype(is_there, X.dtype))
         return (parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)).T
 
-    def _fits(self, dtype: Any) -> bool:
-        """Return whether rows of a type of less range than those of the fit are told from all limits."""
+    @cached_property
+    def _fits_float32(self) -> bool:
+        """Whether float32 can hold all limits and how far they lie apart; those of float64 may be beyond."""
         ends = np.abs(np.append(self.low, self.high))
-        return bool(ends[np.isfinite(ends)].max(initial=0.0) < np.finfo(dtype).max / 2)
+        return bool(ends[np.isfinite(ends)].max(initial=0.0) < np.finfo(np.float32).max / 2)
 
     def _of_array(self, X: Array, has_missing: bool) -> Array:
         """Return the inputs of rows of NumPy's, as columns that are contiguous: these are made fastest."""
@@ -185,6 +190,25 @@ class Inputs:
         rows[:, self.source[k]] = x
         found: Array = self.of(rows)[:, k]
         return found
+
+    def are_moving(self, of_rows: Array) -> Array:
+        """Return which numbers move with their columns, given the values of inputs, (n, q).
+
+        At a knot, those to the right of it. Marks and categories are all told to.
+        """
+        moving, width = np.ones(of_rows.shape, dtype=bool), self.high - self.low
+        for k in np.unique(self.number_source[self.has_limits]).tolist():
+            own = np.flatnonzero(self.number_source == k)
+            whole = own[~self.bends[own]]  # pieces one after the other, often one for all
+            whole = whole[np.argsort(self.low[whole])]
+            is_full = of_rows[:, whole] >= width[whole] * (1 - _AT_A_KNOT)
+            begun = np.column_stack([of_rows[:, whole[:1]] > 0, is_full[:, :-1]])
+            moving[:, whole] = begun & ~is_full
+            hinges = own[self.bends[own]]
+            if len(hinges):
+                from_low = self.low[hinges] - self.low[whole[0]] - _AT_A_KNOT * width[whole[0]]
+                moving[:, hinges] = moving[:, whole] & (of_rows[:, whole] >= from_low)
+        return moving
 
     def slopes(self, X: Array) -> Array:
         """Return the derivative of each input in its column, (n, q); zero of a mark or a category.

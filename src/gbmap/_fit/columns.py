@@ -152,7 +152,7 @@ def plan_inputs(
 ) -> Inputs:
     """Return the inputs for rows like these, if all of them count as so many."""
     n_columns, fill = sample.X.shape[1], np.zeros(sample.X.shape[1])
-    most = _n_knots(knots, int((~is_category).sum()), n_rows)
+    most = _n_knots(knots, int((~is_category & _varies(sample.X)).sum()), n_rows)
     pieces: list[tuple[float, ...]] = []
     codes: list[tuple[float, float]] = []
     for k in range(n_columns):
@@ -190,6 +190,13 @@ def moments_of_sample(sample: ColumnSample) -> Moments:
         if is_there.any():
             found[k] = careful_moments(sample.X[is_there, k], sample.weight[is_there])
     return Moments(*np.array(found).T)
+
+
+def _varies(X: Array) -> Array:
+    """Return which columns have two values or more: others have no knots, and leave theirs to these."""
+    least, largest = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
+    found: Array = least < largest
+    return found
 
 
 def _n_knots(knots: int | str, n_columns: int, n_rows: float) -> int:

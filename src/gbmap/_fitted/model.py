@@ -231,9 +231,8 @@ class FittedModel:
         if columns.is_plain:
             return columns.slope
         others = np.where(columns.is_number[columns.source], 0.0, inputs - self.input_mean)
-        is_inside = ~columns.has_limits | ((inputs > 0) & (inputs < columns.high - columns.low))
         is_number = np.isin(columns.kind, ("number", "bend"))
-        return np.where(is_number, columns.slope * is_inside, others)
+        return np.where(is_number, columns.slope * self.inputs.are_moving(inputs), others)
 
     def map(self, function: Callable[[Array], Array], inputs: Any, n_columns: int) -> Array:
         """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows."""

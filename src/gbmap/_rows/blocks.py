@@ -85,12 +85,20 @@ def _block_rows(n_rows: int, n_columns: int, row_bytes: float) -> int:
 class DenseBlocks(Blocks):
     """Blocks of a C-ordered array or memory map, or of inputs that are made of its columns as they are read.
 
-    The layout is that of the array. Where more is made of its columns, blocks are visited by pieces.
+    The layout is that of the array. Where more is made of its columns, blocks are visited by pieces. Of rows
+    that are a part of others, the number of these tells whether inputs are kept: products of kept ones, which
+    lie row by row, and of others differ in the last bits.
     """
 
     _kept: Array | None = None
 
-    def __init__(self, X: Array, block_rows: int | None = None, inputs: Inputs | None = None):
+    def __init__(
+        self,
+        X: Array,
+        block_rows: int | None = None,
+        inputs: Inputs | None = None,
+        n_all_rows: int | None = None,
+    ):
         n_rows, n_columns = X.shape
         self.X, self.inputs = X, Inputs.plain(n_columns) if inputs is None else inputs
         block_rows = block_rows or layout_of(n_rows, n_columns, X.dtype)
@@ -99,7 +107,7 @@ class DenseBlocks(Blocks):
         if not self.inputs.is_plain:
             row_bytes = len(self.inputs) * X.itemsize
             self.piece_rows = min(block_rows, max(_PIECE_BYTES // row_bytes, _BLOCK_ROWS[0]))
-            if n_rows * row_bytes <= _KEPT_BYTES:
+            if (n_all_rows or n_rows) * row_bytes <= _KEPT_BYTES:
                 self._kept = np.ascontiguousarray(self.inputs.of(X))
 
     def get(self, i: int, j: int) -> Array:

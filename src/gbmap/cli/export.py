@@ -47,7 +47,7 @@ def export(
     Both compute what the model computes, its preprocessing included, from columns
     of the same names as those of the tables. Dates come as the numbers that the
     model takes from them: see the columns that are printed. In ONNX, a missing
-    number is NaN, a missing category the text "missing".
+    number is NaN, a missing category an empty text.
 
     For example:
       gbmap export houses.gbmap --to onnx --out houses.onnx

@@ -116,7 +116,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     show_held_out(page, document)
     page.line()
     chosen = document["parameters"]
-    refined = ", refined together" if document["refined"] else ""
+    refined = ", refined together" if document["refined"] and chosen["n_components"] > 1 else ""
     page.line(
         f"{counted(chosen['n_components'], 'learner')}{refined}, beta {chosen['beta']:g}, "
         f"ridge {chosen['l2_regularization']:.3g}."

@@ -138,7 +138,7 @@ class Program:
         self._add_moves(budget)
         self.z = self.columns(self.low, self.high)
         self.g = self.columns(np.full(len(self.z), -np.inf), np.inf)
-        for j, start in enumerate(problem.project(self._origin)):
+        for j, start in enumerate(problem.project(self._origin).tolist()):
             self.row(start, start, (self.z[j], 1.0), self._by_stretches(-problem.effects[j]))
         goal -= float(problem.slope @ problem.lengths(self._origin))
         self.row(goal, np.inf, (self.g, problem.signs), self._by_stretches(problem.slope))

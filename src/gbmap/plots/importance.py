@@ -63,7 +63,7 @@ class ImportanceDisplay(Display):
         display : ImportanceDisplay
         """
         fitted = FittedModel.of(model)
-        importances = np.sqrt(fitted.columns.collect(fitted.model.feature_importances_[None] ** 2)[0])
+        importances = np.sqrt(fitted.given.collect(fitted.model.feature_importances_[None] ** 2)[0])
         label = "mean size of what a feature adds to the prediction,\nin standard deviations of y"
         if hasattr(fitted.model, "classes_"):
             label = "mean size of what a feature adds to the score"

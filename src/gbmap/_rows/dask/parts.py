@@ -37,6 +37,7 @@ class Place:
     stop: int = 0
     block_rows: int = 1
     n_threads: int = 1
+    n_all_rows: int | None = None
 
     def __str__(self) -> str:
         return f"{self.what} (rows {self.start} to {self.stop - 1})" if self.stop else self.what
@@ -94,7 +95,7 @@ class Layout:
         """Return where each part lies."""
         spans, n_parts = pairwise(self.bounds), len(self.bounds) - 1
         return [
-            Place(f"partition {number} of {n_parts}", i, j, rows, self.n_threads)
+            Place(f"partition {number} of {n_parts}", i, j, rows, self.n_threads, self.bounds[-1])
             for number, ((i, j), rows) in enumerate(zip(spans, self.block_rows))
         ]
 

@@ -159,7 +159,7 @@ def _rows(place: Place, columns: tuple[Any, ...]) -> Iterator[tuple[MemoryRows, 
     """
     X, y, F, weight, units, inputs, *rest = columns
     with ThreadTeam(place.n_threads) as team:
-        blocks = DenseBlocks(X, place.block_rows, inputs)
+        blocks = DenseBlocks(X, place.block_rows, inputs, place.n_all_rows)
         yield MemoryRows(blocks, y, F, weight, units, team), tuple(rest)
 
 

@@ -221,7 +221,8 @@ def _numbers(positions: Array, weight: Array | None) -> Array:
 
 def _shifted_sums(place: Place, X: Array, weight: Array | None, inputs: Inputs, reference: Array) -> Array:
     with ThreadTeam(place.n_threads) as team:
-        return DenseBlocks(X, place.block_rows, inputs).shifted_sums(reference, weight, team)
+        blocks = DenseBlocks(X, place.block_rows, inputs, place.n_all_rows)
+        return blocks.shifted_sums(reference, weight, team)
 
 
 def _digests(place: Place, X: Array, targets: Array, weight: Array | None) -> Array:
