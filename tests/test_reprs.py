@@ -20,6 +20,7 @@ from gbmap.inspection import (
     active_subspace,
     attributions,
     coefficient_bounds,
+    column_curve,
     explain,
     interactions,
     is_monotone,
@@ -73,6 +74,7 @@ def results():
     found += [regions(of_numbers, X, y), regions(of_classes, X, output="a"), is_monotone(of_numbers, HOSTILE)]
     found += [nearest_counterfactual(of_numbers, X.head(1), 3.0, bounds=X)]
     found += [nearest_counterfactual(of_numbers, X.head(1), 1e9, bounds=X)]
+    found += [column_curve(of_numbers, X, HOSTILE), column_curve(of_classes, X, HOSTILE, output="a")]
     simple = LinearRegression().fit(X, y)
     difference = model_difference(simple, of_numbers, X, n_components=2)
     found += [difference, difference.agreement, difference.lift(X)]
@@ -135,7 +137,7 @@ def test_what_matters_most_comes_first(results):
 
 def test_what_cancels_is_zero():
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = GBMAPRegressor(2, activation="identity", random_state=0).fit(X, X[:, 0] + X[:, 1])
+    model = GBMAPRegressor(2, activation="identity", knots=0, random_state=0).fit(X, X[:, 0] + X[:, 1])
     _, _, *lines = repr(attributions(model, X, X)).splitlines()  # which has the mean prediction for its base
     assert [line.split()[1] for line in lines] == ["0", "0"]
     _, _, first, second = repr(model.ensemble_).splitlines()
@@ -156,6 +158,6 @@ class Nothing(Result):
 
 
 def test_a_fitted_model_prints_its_history_line_by_line():
-    model = GBMAPRegressor(3, random_state=0).fit(np.arange(20.0)[:, None], np.arange(20.0))
+    model = GBMAPRegressor(3, knots=0, random_state=0).fit(np.arange(20.0)[:, None], np.arange(20.0))
     assert all("\n" not in repr(record) for record in model.history_)
     assert repr(model.ensemble_).splitlines()[0] == "Ensemble: 3 learners of 1 feature, softplus"

@@ -32,7 +32,7 @@ def make_rows(n=60):
 
 def test_one_learner_switches_where_its_hyperplane_is(nearest_switch):
     X, y = make_rows()
-    model = GBMAPRegressor(1, random_state=0).fit(X, y)
+    model = GBMAPRegressor(1, knots=0, random_state=0).fit(X, y)
     found, (w,) = nearest_switch(model, X), model.ensemble_.weights * model.scale_
     assert_allclose(found.distances, np.abs(model.ensemble_.project(X.to_numpy())[:, 0]) / np.linalg.norm(w))
     assert list(found.learners) == ["f1"] * len(X)
@@ -40,7 +40,7 @@ def test_one_learner_switches_where_its_hyperplane_is(nearest_switch):
 
 def test_a_row_moved_by_its_distance_is_on_the_border(nearest_switch):
     X, y = make_rows()
-    model = GBMAPRegressor(4, random_state=0).fit(X, y)
+    model = GBMAPRegressor(4, knots=0, random_state=0).fit(X, y)
     found = nearest_switch(model, X)
     names = list(model.get_feature_names_out())
     for row in range(10):

@@ -244,7 +244,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         >>> model = GBMAPRegressor(4, random_state=0).fit(X, y)
         >>> mean, std = model.predict([[0.0, 0.0], [20.0, 20.0]], return_std=True)
         >>> std.round(2).tolist()  # near the data, and far from it
-        [0.1, 0.47]
+        [0.1, 0.64]
         """
         if not return_std:
             return self._predict(X)
