@@ -232,13 +232,12 @@ def _knots_of(x: Array, weight: Array, most: int) -> Array:
     if most == 0 or not len(x):
         return np.empty(0)
     values = np.unique(_quantiles(x, weight, np.arange(1, most + 1) / (most + 1)))
-    values = values[(values > x.min()) & (values < x.max())]
     low, high = _quantiles(x, weight, np.array([_SHARE_BEYOND, 1 - _SHARE_BEYOND]))
-    kept: list[float] = []
-    for value in values.tolist():
-        if not kept or value - kept[-1] >= _CLOSE_KNOTS * (high - low):
+    close, kept = _CLOSE_KNOTS * (high - low), [float(x.min())]
+    for value in values[(values > x.min()) & (values <= x.max() - close) & (values < x.max())].tolist():
+        if value - kept[-1] >= close:
             kept.append(value)
-    return np.array(kept)
+    return np.array(kept[1:])
 
 
 def _fences(x: Array, weight: Array) -> tuple[float, float]:

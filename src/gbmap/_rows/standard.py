@@ -188,13 +188,14 @@ class DeviceTable:
         return int(self.targets.shape[1])
 
     def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
-        xp, n = namespace(self.X), int(self.X.shape[0])
-        positions = np.arange(n) if n <= size else np.sort(rng.choice(n, size, replace=False, shuffle=False))
-        chosen = xp.asarray(positions, device=self.X.device)
-        X = to_numpy(xp.take(self.X, chosen, axis=0))
-        weight = np.ones(len(X)) if self.weight is None else to_numpy(xp.take(self.weight, chosen, axis=0))
+        xp, weight = namespace(self.X), None if self.weight is None else to_numpy(self.weight)
+        kept = np.arange(int(self.X.shape[0])) if weight is None else np.flatnonzero(weight)
+        if len(kept) > size:
+            kept = kept[np.sort(rng.choice(len(kept), size, replace=False, shuffle=False))]
+        X = to_numpy(xp.take(self.X, xp.asarray(kept, device=self.X.device), axis=0))
         missing = to_numpy(xp.any(xp.isnan(self.X), axis=0))
-        return ColumnSample(X[weight > 0], weight[weight > 0].astype(np.float64), missing)
+        weights = np.ones(len(X)) if weight is None else weight[kept].astype(np.float64)
+        return ColumnSample(X, weights, missing)
 
     def with_inputs(self, inputs: Inputs) -> DeviceTable:
         return replace(self, inputs=inputs)

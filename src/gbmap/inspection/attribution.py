@@ -118,7 +118,8 @@ class Attribution(Result):
 def attributions(model: Any, X: Any, baseline: Any) -> Attribution:
     """Split h(x) - h(baseline), with h = f - f_0, into shares of the features, exactly.
 
-    These are integrated gradients along the straight line from the baseline to each row. A learner's mean
+    These are integrated gradients along the straight line from the baseline to each row, in what learners see
+    of them: a learner's change is shared out by how far each column, bent or not, moves it. A learner's mean
     slope between two points has a closed form, so nothing is sampled and the shares add up to rounding.
 
     Parameters

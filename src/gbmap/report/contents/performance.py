@@ -50,14 +50,14 @@ class Performance:
 
 
 def measure_performance(material: Material) -> Performance:
-    """Score the model, a linear one on the same inputs, and a constant."""
+    """Score the model, a linear one on the same inputs but for bends, and a constant."""
     fitted, rows = material.fitted, material.held_out
     read_scores = _class_scores if material.is_classifier else _number_scores
     contenders = [Contender("GBMAP", read_scores(material, fitted.full_score(rows.X)))]
     if fitted.model.init_ is not None:
         initial = read_scores(material, fitted.initial_score(rows.X))
         contenders.append(Contender("the model it started from", initial))
-    inputs, y = fitted.read(material.training.X), material.training.y
+    inputs, y = _straight_inputs(material, material.training.X), material.training.y
     references = fit_references(inputs, y, is_classifier=material.is_classifier, max_iter=200)
     linear = "logistic regression" if material.is_classifier else "ridge regression"
     for name, model in zip((linear, "a constant"), references):
@@ -133,9 +133,14 @@ def _balanced(y: Any, decided: Array) -> float:
         return float(balanced_accuracy_score(y, decided))
 
 
+def _straight_inputs(material: Material, X: Any) -> Any:
+    """Return the inputs that a linear model has: with bends it would be none."""
+    return material.fitted.read(X)[:, np.flatnonzero(material.fitted.columns.kind != "bend")]
+
+
 def _reference_scores(material: Material, model: Any) -> Scores:
     rows: Rows = material.held_out
-    inputs = material.fitted.read(rows.X)
+    inputs = _straight_inputs(material, rows.X)
     if not material.is_classifier:
         return _number_scores(material, np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1))
     p = model.predict_proba(inputs)
