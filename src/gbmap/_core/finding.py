@@ -21,8 +21,9 @@ Fit = Callable[[BoostingProblem, int, float, np.random.Generator], Solution]
 _TRIALS, _MUCH_LARGER = 5, 1.3
 # The ridge of a linear part is found from below: one that begins too large leaves no weights to say so.
 _LINEAR_TRIALS, _ALIKE, _FIRST_SHARE = 8, 1.1, 0.05
-# The ridge of the bends of a linear part, which has none, and yet not so large that the solver stalls. With bends, as an additive function, it won where
-# there are no interactions (higgs) and lost more elsewhere (abalone, wine-white); rows do not tell which.
+# The ridge of the bends of a linear part, which has none; a larger one lets the solver stall. With bends,
+# as an additive function, it won where there are no interactions (higgs) and lost more elsewhere (abalone,
+# wine-white); rows do not tell which.
 _NO_BENDS = 1e4
 # This share of the rows, those that gain most, does not tell whether others bend: noise of long tails has a
 # few rows for which any bend pays.
