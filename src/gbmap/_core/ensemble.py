@@ -52,7 +52,7 @@ class Ensemble(Result):
     >>> from gbmap import GBMAPRegressor
     >>> from sklearn.datasets import make_friedman1
     >>> X, y = make_friedman1(random_state=0)
-    >>> ensemble = GBMAPRegressor(n_components=3, random_state=0).fit(X, y).ensemble_
+    >>> ensemble = GBMAPRegressor(n_components=3, knots=0, random_state=0).fit(X, y).ensemble_
     >>> ensemble.weights.shape, ensemble.embed(X).shape, ensemble.gradient(X).shape
     ((3, 10), (100, 3), (100, 10, 1))
     """
