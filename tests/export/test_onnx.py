@@ -608,7 +608,7 @@ def wares(n=240, seed=0):
         {
             "weight (kg)": rng.gamma(2.0, 3.0, n),
             "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(5, 2, n)),
-            "colour": rng.choice(np.array(["red", 'bl"ue\n', "漢字😀", None], dtype=object), n),
+            "colour": rng.choice(np.array(["red", 'bl"u\n', "漢字😀", None], dtype=object), n),
             "shop": pd.Categorical(rng.choice(["north", "south"], n)),
             "grade": pd.Categorical(rng.integers(1, 4, n)),
             "sold": pd.Categorical(rng.random(n) < 0.5),
