@@ -752,7 +752,7 @@ def test_the_ridge_weighs_as_much_beside_a_huber_loss_of_any_delta():
     for loss in ({"huber_delta": 1e-9}, {"huber_delta": 1e-4}, {"loss": Huber(1e-4)}):
         settings = {"loss": "huber", "n_components": 8, "l2_regularization": 1e-3, **loss}
         model = regressor(**settings).fit(X, y)
-        assert model.score(X, y) > 0.85  # where the ridge weighed as ever, 0 to 0.4
+        assert model.score(X, y) > 0.8  # where the ridge weighed as ever, 0 to 0.4
 
 
 def test_the_ridge_of_a_huber_loss_in_the_users_units_is_as_given():
