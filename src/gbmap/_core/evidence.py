@@ -112,7 +112,7 @@ class Evidence:
         groups = self._problem.groups[:-1]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return np.zeros(self._problem.n_groups), False
-        product, n_rows = self._curvature(output, found.theta)
+        product, n_rows = _curvature(self._problem, output, found.theta)
         told = _Told(
             determined_numbers(
                 lambda V: product(np.vstack([V, 0 * V[:1]]))[:-1], 2 * ridge[groups], groups, n_rows
@@ -163,18 +163,10 @@ class Evidence:
         settings, told = self._problem.evidence, self._told[output]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return told
-        product, n_rows = self._curvature(output, theta)
         ridges = self._unit(output, loss) * self._alpha(settings, output, told) / settings.n_rows
-        groups, n_groups = self._problem.groups, self._problem.n_groups
-        determined = determined_numbers(product, ridges[groups], groups, n_rows)
-        sizes = np.bincount(groups, theta[1:] ** 2, n_groups)
+        determined = numbers_of_learner(self._problem, output, theta, ridges)
+        sizes = np.bincount(self._problem.groups, theta[1:] ** 2, self._problem.n_groups)
         return _Told(told.determined + determined, told.size + sizes)
-
-    def _curvature(self, output: int, theta: Array) -> tuple[Callable[[Array], Array], int]:
-        """Return V -> H V of a learner, and how many rows it is of."""
-        sample = self._problem.samples[0]
-        n_rows = min(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), sample.n_rows)
-        return sample.curvature_product(self._problem.objective, output, theta, n_rows), n_rows
 
     def _alpha(
         self, settings: EvidenceSettings, output: int, told: _Told, h: float = _PRIOR_NUMBERS
@@ -189,6 +181,19 @@ class Evidence:
     def _unit(self, output: int, loss: float) -> float:
         """Return T, given the mean loss."""
         return self._problem.objective.loss.noise(max(loss, _LEAST_SHARE * self._first_losses[output]))
+
+
+def numbers_of_learner(problem: BoostingProblem, output: int, theta: Array, ridges: Array) -> Array:
+    """Return how many numbers of each group of (a, w, c) the rows determine, (G,), given twice its ridges."""
+    product, n_rows = _curvature(problem, output, theta)
+    return determined_numbers(product, ridges[problem.groups], problem.groups, n_rows)
+
+
+def _curvature(problem: BoostingProblem, output: int, theta: Array) -> tuple[Callable[[Array], Array], int]:
+    """Return V -> H V of a learner, and how many rows it is of."""
+    sample = problem.samples[0]
+    n_rows = min(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), sample.n_rows)
+    return sample.curvature_product(problem.objective, output, theta, n_rows), n_rows
 
 
 def determined_numbers(

@@ -69,7 +69,7 @@ class Finder:
 
     def _is_nearly_linear(self) -> bool:
         """Return whether a learner that bends looks like noise beside a linear part, on some of the rows."""
-        few = self.problem.of_few_rows()
+        few = self.problem.of_few_rows().without_bends()
         rows, loss = few.rows, few.objective.loss
         evidence = Evidence(few, np.full(rows.n_outputs, self.unit))
         trial = replace(self, problem=few, evidence=evidence)
@@ -81,9 +81,7 @@ class Finder:
 
     def _bends(self, losses: RowLosses) -> bool:
         """Return whether one more learner brings more than it brings to noise, given the losses of rows."""
-        ridge = self.evidence.ridge(self.output, losses.mean)
-        ridge[self.problem.bend_group] = _NO_BENDS
-        bent = self._fitted(fit_weak_learner, ridge)
+        bent = self._fitted(fit_weak_learner, self.evidence.ridge(self.output, losses.mean))
         means = losses.trimmed_with(self._with(bent), _FAR_OFF)
         return self.evidence.bends(self.output, bent.theta, *means)
 

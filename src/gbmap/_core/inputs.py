@@ -10,7 +10,7 @@ so that w . u is a sum of piecewise linear functions of the columns, flat where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -75,6 +75,13 @@ class Inputs:
         none, limit = np.empty(0, np.intp), np.full(n_columns, np.inf)
         whole = np.zeros(n_columns, dtype=bool)
         return cls(np.zeros(n_columns), np.arange(n_columns), -limit, limit, whole, none, none, np.empty(0))
+
+    def without_bends(self) -> Inputs:
+        """Return the inputs without those that are bends."""
+        low, high, bends, source = (
+            each[~self.bends] for each in (self.low, self.high, self.bends, self.number_source)
+        )
+        return replace(self, low=low, high=high, bends=bends, number_source=source)
 
     @property
     def n_columns(self) -> int:

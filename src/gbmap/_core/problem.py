@@ -124,6 +124,19 @@ class BoostingProblem:
         evidence = replace(self.evidence, n_rows=min(self.evidence.n_rows, rows.n_rows))
         return replace(self, rows=rows, validation_rows=None, samples=[rows], evidence=evidence)
 
+    def without_bends(self) -> BoostingProblem:
+        """Return the problem of few rows with their columns as they are: itself, if none of them bends."""
+        if self.inputs is None or not self.is_bend.any():
+            return self
+        kept, solver, objective = ~self.is_bend, self.solver, self.objective
+        if solver.monotone is not None:
+            solver = replace(solver, monotone=solver.monotone[kept])
+        if objective.ridge_units is not None:
+            objective = replace(objective, ridge_units=objective.ridge_units.of_columns(kept))
+        rows = self.samples[0].of_columns(kept)
+        problem = replace(self, rows=rows, samples=[rows], objective=objective, solver=solver)
+        return replace(problem, inputs=self.inputs.without_bends())
+
     def with_ridge(self, ridges: Array) -> BoostingProblem:
         """Return the same problem with other ridges of the groups."""
         return replace(self, objective=replace(self.objective, ridge=self.spread_out(ridges)))

@@ -207,6 +207,10 @@ class Sample(Rows):
         """Return these rows, or a copy of them, in memory."""
 
     @abstractmethod
+    def of_columns(self, kept: Array) -> Sample:
+        """Return a copy of some columns of dense rows, in memory."""
+
+    @abstractmethod
     def shares_passes(self, objective: Objective) -> bool:
         """Return whether a pass with several candidates takes less time than a pass for each."""
 

@@ -71,6 +71,11 @@ class Units:
         shifted = along_x - along_d[..., None] * self._shift
         return shifted * self.inverse_scale
 
+    def of_columns(self, kept: Array) -> Units:
+        """Return the units of some columns."""
+        mean, inverse_scale, center = (each[kept] for each in (self.mean, self.inverse_scale, self.center))
+        return replace(self, mean=mean, inverse_scale=inverse_scale, center=center)
+
     def of_plain_rows(self) -> Units:
         """Return the units of rows that nothing is subtracted from before they are multiplied."""
         return replace(self, center=np.zeros_like(self.center))

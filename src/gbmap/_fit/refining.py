@@ -60,7 +60,14 @@ def refine_fit(fit: Boosted) -> Refined:
     )
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
         found = [
-            refine(engine, ensemble, output, ridges[ensemble.outputs == output], most)
+            refine(
+                engine,
+                ensemble,
+                output,
+                ridges[ensemble.outputs == output],
+                most,
+                must_pay=isinstance(asked, str),
+            )
             for output in range(ensemble.n_outputs)
         ]
     n_steps = np.array([each.n_steps for each in found])

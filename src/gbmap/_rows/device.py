@@ -202,6 +202,9 @@ class DeviceRows(Sample):
         blocks, units = DenseBlocks.standardised(X, self.units)
         return MemoryRows(blocks, y, F, weight, units, self.team)
 
+    def of_columns(self, kept: Array) -> MemoryRows:
+        return self.in_memory().of_columns(kept)
+
     def _take(self, array: Any, indices: Any) -> Any:
         return None if array is None else self._xp.take(array, indices, axis=0)
 

@@ -248,6 +248,13 @@ class MemoryRows(Sample):
     def in_memory(self) -> MemoryRows:
         return self
 
+    def of_columns(self, kept: Array) -> MemoryRows:
+        blocks = DenseBlocks(np.ascontiguousarray(self.blocks.X[:, kept]))
+        units = self.units.of_columns(kept)
+        rows = MemoryRows(blocks, self.y, self.F.copy(), self.weight, units, self.team)
+        rows.complete = self.complete
+        return rows
+
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal.
 
