@@ -31,6 +31,14 @@ def _trees(data: Data, seed: int) -> Any:
     return kind(random_state=seed)
 
 
+def _ebm(data: Data, seed: int) -> Any:
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+    is_classes = data.task == "classification"
+    kind = ExplainableBoostingClassifier if is_classes else ExplainableBoostingRegressor
+    return kind(n_jobs=1, random_state=seed)
+
+
 UNTUNED = (
     Untuned("gbmap", _gbmap),
     Untuned("gbmap-auto", lambda data, seed: _gbmap(data, seed).set_params(n_components="auto")),
@@ -39,4 +47,5 @@ UNTUNED = (
     Untuned("linear", lambda data, seed: linear_model(data.task, 1.0)),
     Untuned("hist-gradient-boosting", _trees),
     Untuned("xgboost", lambda data, seed: xgboost.estimator(data, n_jobs=1, random_state=seed)),
+    Untuned("ebm", _ebm),
 )
