@@ -11,7 +11,8 @@ MacKay's update, pooled over the learners of an output so far, finds alpha:
 
 with A_j = (n / T) times the Gauss-Newton matrix of the mean loss in (w_j, c_j): gamma_j is how many of the
 learner's numbers the data determines. Before the first learner h numbers of variance tau = 1 / p are known,
-for which z spreads by about one. For a loss of the residual T follows the mean loss.
+for which z spreads by about one. For a loss of the residual T follows the mean loss, of which each learner
+has taken a share gamma_j / n by learning noise: what is left of it is so much too small.
 
 Columns in groups have an alpha each, told by the numbers of the group.
 
@@ -57,6 +58,8 @@ _ROWS, _ROWS_PER_COLUMN = 2_000, 20
 # Up to so many rows or columns its eigenvalues are found; of more, the trace is estimated by so many random
 # vectors, and conjugate gradients of at most so many steps.
 _FULL_RANK, _PROBES, _STEPS, _PRECISION = 300, 4, 25, 1e-2
+# One learner is never taken to have learned more than this share of the noise.
+_MOST_LEARNED = 0.5
 # A matrix of which nothing is left but rounding is still to be one without negative directions.
 _ROUNDING = 1e-14
 
@@ -84,6 +87,7 @@ class Evidence:
         none = np.zeros(problem.n_groups)
         self._told = [_Told(none, none)] * problem.rows.n_outputs
         self._losses, self._gains = first_losses.copy(), np.zeros(problem.rows.n_outputs)
+        self._left = np.ones(problem.rows.n_outputs)  # the share of the noise that learners have left over
         self.n_futile = 0  # the last stages in a row whose learners are noise
 
     def ridge(self, output: int, loss: float) -> Array:
@@ -145,6 +149,7 @@ class Evidence:
             return
         cost = _COST_OF_NUMBER if self._problem.objective.loss.degree else _COST_OF_NUMBER_OF_CLASSES
         likelier = self._likelier(output, self._losses[output], loss)
+        self._left[output] *= 1 - min(n_numbers / self._problem.evidence.n_rows, _MOST_LEARNED)
         self._gains[output] = likelier - cost * n_numbers - _COST_OF_LEARNER
         self._losses[output] = loss
         if output == len(self._gains) - 1:
@@ -156,14 +161,15 @@ class Evidence:
             return np.full(self._problem.n_groups, self._problem.objective.ridge)
         if settings.target_spread[output] < _SMALLEST_SPREAD:
             return np.zeros(self._problem.n_groups)
-        unit = self._unit(output, loss)
+        unit = self._unit(output, loss / self._left[output])
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
     def _with(self, output: int, theta: Array, loss: float) -> _Told:
         settings, told = self._problem.evidence, self._told[output]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return told
-        ridges = self._unit(output, loss) * self._alpha(settings, output, told) / settings.n_rows
+        unit = self._unit(output, loss / self._left[output])
+        ridges = unit * self._alpha(settings, output, told) / settings.n_rows
         determined = numbers_of_learner(self._problem, output, theta, ridges)
         sizes = np.bincount(self._problem.groups, theta[1:] ** 2, self._problem.n_groups)
         return _Told(told.determined + determined, told.size + sizes)
@@ -180,7 +186,8 @@ class Evidence:
 
     def _unit(self, output: int, loss: float) -> float:
         """Return T, given the mean loss."""
-        return self._problem.objective.loss.noise(max(loss, _LEAST_SHARE * self._first_losses[output]))
+        first = self._first_losses[output]
+        return self._problem.objective.loss.noise(min(max(loss, _LEAST_SHARE * first), first))
 
 
 def numbers_of_learner(problem: BoostingProblem, output: int, theta: Array, ridges: Array) -> Array:

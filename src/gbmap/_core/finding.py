@@ -46,7 +46,6 @@ class Finder:
     def learner(self, loss: float) -> tuple[Solution, Array]:
         """Return a learner and its ridges: found again while it asks itself for much larger ones.
 
-        That of the first group decides: those of others would close before further learners tell of them.
         `loss` is the mean loss of the learners so far.
         """
         asked = self.evidence.ridge(self.output, loss)
@@ -54,7 +53,7 @@ class Finder:
             ridge = asked
             found = self._fitted(fit_weak_learner, ridge)
             asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value)
-            if asked[0] <= _MUCH_LARGER * ridge[0]:
+            if (asked <= _MUCH_LARGER * ridge).all():
                 break
         return found, ridge
 
