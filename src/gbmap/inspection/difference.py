@@ -327,7 +327,8 @@ def model_difference(
     settings: dict[str, Any] = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
     # Not refined: each learner is to tell most of what those before it leave. Without knots, so that it is
     # active on a half-space, which words can tell.
-    regressor = GBMAPRegressor(n_components, knots=0, refine=False, random_state=random_state, **settings)
+    settings |= {"knots": 0, "refine": False, "categorical_features": _named_categories(first, second)}
+    regressor = GBMAPRegressor(n_components, random_state=random_state, **settings)
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
     fitted = _traced(model.fit(X, squeeze(difference)))
     inputs, of_outputs = fitted.read(X), output_names(classes, difference.shape[1])
@@ -344,6 +345,12 @@ def model_difference(
         first=first,
         second=second,
     )
+
+
+def _named_categories(first: Any, second: Any) -> Any:
+    """Return which columns either model has been told to hold categories, which arrays do not tell."""
+    named = (getattr(model, "categorical_features", None) for model in (first, second))
+    return next((each for each in named if each is not None and not isinstance(each, str)), "from_dtype")
 
 
 def _of_learners(fitted: FittedModel, inputs: Any, difference: Array) -> dict[str, Any]:
