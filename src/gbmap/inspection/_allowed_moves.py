@@ -31,7 +31,7 @@ class Row:
     @classmethod
     def of(cls, x: Any, fitted: FittedModel) -> Row:
         """Return the row that x is, or say why it is none."""
-        table = _as_table(x)
+        table = fitted.as_asked(_as_table(x))
         if len(table.shape) != 2 or table.shape[0] != 1:
             raise ValueError(
                 f"x must be one row, of shape (p,) or (1, p), got shape {tuple(table.shape)}; "
@@ -211,6 +211,7 @@ def _ends(fitted: FittedModel, k: int, ends: Any) -> tuple[float, float]:
 
 def _ranges(fitted: FittedModel, rows: Any) -> tuple[Array, Array]:
     """Return the range of each numeric column in rows of the user's, without ends for others."""
+    rows = fitted.as_asked(rows)
     fitted.read(rows)  # wrong columns meet scikit-learn's own words
     low, high = np.full(len(fitted.feature_names), -np.inf), np.full(len(fitted.feature_names), np.inf)
     if not hasattr(rows, "columns"):

@@ -44,6 +44,7 @@ def take_row(X: Any, row: Any, name: str) -> Any:
 
 def values_of(fitted: FittedModel, row: Any) -> list[Any]:
     """Return the values of a table of one row, in the order of the model's columns."""
+    row = fitted.as_asked(row)
     if hasattr(row, "columns"):
         cells, names = [column.to_list()[0] for column in columns_of(row)], list(fitted.feature_names)
         values = dict(zip(names_of(row), cells))

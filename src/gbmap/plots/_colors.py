@@ -47,7 +47,7 @@ def _column(fitted: FittedModel, X: Any, column: Any, rows: Array) -> Array:
     if hasattr(X, "columns") and column in names_of(X):
         return _numbers_if_all(np.asarray(X[column])[rows])
     position = fitted.feature_index(column, "color")
-    values = safe_indexing(X, rows)
+    values = fitted.as_asked(safe_indexing(X, rows))
     if hasattr(X, "columns"):
         return _numbers_if_all(np.asarray(values[fitted.feature_names[position]]))
     return (
