@@ -26,7 +26,7 @@ _SHARE_BEYOND, _FENCE = 0.005, 5.0
 # Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
 _CLOSE_KNOTS = 1e-3
 # The code of a category that the fit did not see.
-_UNKNOWN = -1.0
+UNKNOWN = -1.0
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def _codes(column: nw.Series[Any], levels: Array) -> Array:
     known = {level: float(code) for code, level in enumerate(levels.tolist())} | {None: np.nan}
     values = column.unique().to_list()
     if len(values) * 2 > len(column):
-        return np.array([known.get(_plain(value), _UNKNOWN) for value in column.to_list()])
-    places = {value: known.get(_plain(value), _UNKNOWN) for value in values if not is_missing(value)}
+        return np.array([known.get(_plain(value), UNKNOWN) for value in column.to_list()])
+    places = {value: known.get(_plain(value), UNKNOWN) for value in values if not is_missing(value)}
     return np.array([np.nan if is_missing(value) else places[value] for value in column.to_list()])
 
 
