@@ -123,13 +123,13 @@ def _shares(fitted: FittedModel, given: Array) -> list[list[tuple[float, str, fl
     # Learners do not see what no training row was: gaps in columns that had none, categories that are new.
     has_mark = np.isin(np.arange(given.shape[1]), fitted.inputs.missing_source)
     coding = fitted.predictor.fitted_inputs.categories or (None,) * given.shape[1]
-    for k, column in enumerate(fitted.given.source.tolist()):
+    for place, source in enumerate(fitted.given.source):
         for what, now in (
-            ("missing", np.isnan(given[:, k]).mean() * (not has_mark[k])),
-            ("values not seen before", (given[:, k] == UNKNOWN).mean() * (coding[k] is not None)),
+            ("missing", np.isnan(given[:, place]).mean() * (not has_mark[place])),
+            ("values not seen before", (given[:, place] == UNKNOWN).mean() * (coding[place] is not None)),
         ):
             if now > 0:
-                found[column].append((now / _NEW_SCALE, what, 0.0, now))
+                found[source].append((now / _NEW_SCALE, what, 0.0, now))
     return found
 
 
