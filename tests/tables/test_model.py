@@ -488,3 +488,5 @@ def test_raw_tables_have_pictures_reports_differences_and_exports(regression):
     assert difference.faithfulness > 0.5
     assert to_sql(regression, "t") == to_sql(regression.model_, "t")
     assert gbmap.TableModel is TableModel
+    with pytest.raises(TypeError, match="an alarm of its own: take its detector_"):
+        gbmap.DriftDetector(regression).fit(TABLE, TABLE.y)
