@@ -44,7 +44,7 @@ def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
         return gbmap_of(model[0])
     if not isinstance(model, BaseGBMAP):
         raise TypeError(
-            "model must be a fitted GBMAP or TableModel, or a pipeline or search that ends in one; "
+            "model must be a fitted GBMAP, or a pipeline or search that ends in one, or a TableModel; "
             f"got {type(model).__name__}."
         )
     check_is_fitted(model)
