@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap.inspection import explain
+from gbmap.inspection import attributions, explain, model_difference, nearest_counterfactual
 
 N = 400
 
@@ -93,6 +93,72 @@ def test_columns_of_an_array_are_named_as_categories():
     assert_array_equal(by_truth.predict(X), by_position.predict(X))
     named = regressor(categorical_features=["kind"]).fit(pd.DataFrame(X, columns=["kind", "size"]), y)
     assert_allclose(named.predict(pd.DataFrame(X, columns=["kind", "size"])), by_position.predict(X))
+
+
+@pytest.mark.parametrize("shift", [0, -2, 0.5])
+def test_any_numbers_may_be_categories(shift):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, N)
+    X, y = np.column_stack([kind + shift, rng.normal(size=N)]), np.array([5.0, -5.0, 0.0, 3.0])[kind]
+    assert r2_score(y, regressor(categorical_features=[0]).fit(X, y).predict(X)) > 0.99
+
+
+def test_an_array_of_objects_is_fitted_as_a_frame_is(people):
+    frame, y = people
+    objects = frame.astype({"member": float}).to_numpy(dtype=object)
+    model = regressor(categorical_features=[1]).fit(objects, y)
+    assert_allclose(model.predict(objects), regressor().fit(frame, y).predict(frame))
+    with pytest.raises(ValueError, match="got an array of numbers; pass a frame, or an array of objects"):
+        model.predict(np.zeros((2, 4)))
+    with pytest.raises(ValueError, match=r"column 1 holds text such as '(Bonn|Kyiv|Oslo)'; name such"):
+        regressor().fit(objects, y)
+
+
+def test_the_difference_of_models_of_an_array_knows_their_categories(people):
+    frame, y = people
+    objects = frame[["city", "age"]].to_numpy(dtype=object)
+    first, second = (regressor(m, categorical_features=[0]).fit(objects, y) for m in (1, 4))
+    assert model_difference(first, second, objects, n_components=2).coordinates.shape == (N, 2)
+
+
+def test_columns_of_odd_types_are_read(people):
+    frame, y = people
+    age, city = frame["age"].to_numpy(), frame[["city", "age"]]
+    expected = regressor().fit(city, y).predict(city)
+    named = regressor(categorical_features=["city"]).fit(pa.Table.from_pandas(city), y)
+    assert_allclose(named.predict(city), expected)
+    gone = frame[["age"]].assign(gone=np.nan)
+    expected = regressor().fit(gone, y).predict(gone)
+    for table in (
+        pl.DataFrame({"age": age, "gone": pl.Series([None] * N)}),
+        pa.table({"age": age, "gone": pa.nulls(N)}),
+        gone.assign(age=pd.arrays.SparseArray(age)),
+    ):
+        assert_allclose(regressor().fit(table, y).predict(table), expected)
+
+
+def test_a_row_of_an_arrow_table_has_a_counterfactual(people):
+    frame, y = people
+    table = pa.Table.from_pandas(frame[["age", "city"]])
+    model = regressor().fit(table, y)
+    found = nearest_counterfactual(model, table.slice(0, 1), 9.0, bounds=table)
+    assert found.found
+    assert attributions(model, table, table.slice(0, 1)).values.shape == (N, 2)
+
+
+def test_what_cannot_be_read_is_refused_in_a_sentence(people):
+    frame, y = people
+    lazy = pl.from_pandas(frame).lazy()
+    with pytest.raises(TypeError, match=r"X must be .* a lazy LazyFrame; pass X.collect\(\)"):
+        regressor().fit(lazy, y)
+    with pytest.raises(ValueError, match=r"categories of X must be text, .* column 'both' is of type Object"):
+        regressor(categorical_features=["both"]).fit(frame.assign(both=[[1, 2]] * N), y)
+    with pytest.raises(ValueError, match="categorical_features must be None for sparse X"):
+        regressor(categorical_features=[0]).fit(scipy.sparse.csr_array(np.eye(4)), np.arange(4.0))
+    with pytest.raises(ValueError, match=r"monotonic_cst must be 0 for categories, .* column 'city'"):
+        regressor(monotonic_cst={"city": 1}).fit(frame, y)
+    with pytest.raises(ValueError, match=r"column 'day' is of type .* such as days since"):
+        regressor().fit(frame.assign(day=pd.date_range("2026-01-01", periods=N)), y)
 
 
 @pytest.mark.parametrize("given", [["colour"], [2], "auto"])

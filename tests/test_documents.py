@@ -379,6 +379,7 @@ def test_every_formula_becomes_mathml():
 
 # What the texts of the examples say, as far as it depends on the data.
 CLAIMS = {
+    "plot_columns": "curve.missing < -20 and curve.average[-1] > curve.average[0] + 20",
     "plot_drift_alarm": "alarms < 0.1 and alarms_new > 0.5 and 0.5 < expected / true < 2",
     "plot_explained_row": "abs(shares.base_values[0] + shares.values.sum() - model.predict(X)[row]) < 1e-6",
     "plot_local_explanation": "share_of_benzene > 0.6 and humidity < benzene / 4",

@@ -174,7 +174,9 @@ def test_huge_and_tiny_weights_are_as_good_as_any(data):
 
 @pytest.mark.parametrize("cls", BOTH)
 def test_text_in_an_array_is_refused(cls, data):
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(
+        ValueError, match=r"column 0 holds text such as .a.; name such columns in categorical_features"
+    ):
         make(cls).fit(np.array([["a", "b"]] * 80), target(cls, data[1]))
 
 

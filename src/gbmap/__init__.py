@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
     from gbmap.persistence import load, save
     from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
+    from gbmap.tables import TableModel
 
 __version__ = "0.1.0"
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "GBMAPClassifierCV",
     "GBMAPRegressor",
     "GBMAPRegressorCV",
+    "TableModel",
     "embedding_distances",
     "load",
     "path_distances",
@@ -32,6 +34,7 @@ _HOMES = {
     "GBMAPClassifierCV": "selection",
     "GBMAPRegressor": "estimators",
     "GBMAPRegressorCV": "selection",
+    "TableModel": "tables",
     "embedding_distances": "distances",
     "load": "persistence",
     "path_distances": "distances",

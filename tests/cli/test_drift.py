@@ -198,3 +198,33 @@ def test_a_class_that_the_model_does_not_know_leaves_the_loss_out_and_the_verdic
     assert known["assessment"]["mean_loss"] is not None
     assert "the targets of all rows were left out" in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_what_changed_is_told_of_columns_that_bend_have_gaps_and_new_categories(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "hour": rng.integers(0, 24, 600),
+            "temp": rng.normal(10, 3, 600),
+            "day": rng.choice(["Monday", "Tuesday"], 600),
+        }
+    )
+    frame.loc[::6, "temp"] = np.nan
+    frame["sold"] = np.sin(frame["hour"] / 3) + (frame["day"] == "Monday") + 0.1 * frame["temp"].fillna(0)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = tmp_path / "sold.gbmap"
+    run("fit", tmp_path / "rows.csv", "-t", "sold", "-o", model, "-m", 4, "--no-refine")
+
+    def changes(**columns):
+        frame.assign(**columns).to_csv(tmp_path / "new.csv", index=False)
+        document = json.loads(run("drift", model, tmp_path / "new.csv", "--json").out)
+        return {each["column"]: each["change"] for each in document["columns"]}
+
+    moved = changes(hour=frame["hour"] + 6, temp=frame["temp"].fillna(10.0))
+    was, now = map(float, re.fullmatch(r"mean (\S+) -> (\S+)", moved["hour"]).groups())
+    assert was == pytest.approx(frame["hour"].mean(), abs=0.5)
+    assert now == pytest.approx(frame["hour"].mean() + 6, rel=1e-3)
+    assert re.fullmatch(r"missing 1[67]\S* % -> 0 %", moved["temp"])
+    gone = changes(hour=frame["hour"].where(frame.index % 2 == 0), day="Sunday")
+    assert gone["hour"] == "missing 0 % -> 50 %"
+    assert gone["day"] == "values not seen before 0 % -> 100 %"

@@ -754,3 +754,14 @@ def test_categories_that_a_tensor_cannot_tell_are_refused():
     behind = make_pipeline(before.set_output(transform="pandas"), GBMAPRegressor(1, random_state=0))
     with pytest.raises(ValueError, match=r"column 'kind' must be numbers where preprocessing hands it"):
         to_onnx(behind.fit(frame, y), frame)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_at_a_knot_has_the_slope_to_the_right_of_it(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(10, 3, (800, 2))
+    model = GBMAPRegressor(3, random_state=0).fit(X, np.sin(X[:, 0]) + np.cos(2 * X[:, 1]))
+    rows = np.column_stack([knots[:4] for knots in model.knots_])  # training rows, not all of them float32's
+    given = run(to_onnx(model, outputs=["coefficients"], dtype=dtype), rows)["coefficients"]
+    for asked in (rows, rows.astype(dtype).astype(float)):
+        np.testing.assert_allclose(given, explain(model, asked).coefficients, atol=1e-3)

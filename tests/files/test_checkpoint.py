@@ -225,7 +225,7 @@ def test_a_fit_killed_while_it_refines_ends_with_the_same_model(tmp_path, monkey
     expected = GBMAPRegressor(3, **settings).fit(X, y)
     assert expected.n_refinements_.all()
 
-    def die(*arguments):
+    def die(*arguments, **settings):
         raise Killed
 
     with monkeypatch.context() as patch:

@@ -199,5 +199,5 @@ def test_columns_that_cannot_be_asked_about_are_named(fitted):
         column_curve(model, X.assign(age=np.nan), "age")
     before = make_column_transformer((StandardScaler(), ["size"]))
     dropping = make_pipeline(before, GBMAPRegressor(2, random_state=0)).fit(X, X["size"])
-    with pytest.raises(ValueError, match="the preprocessing drops 'kind'"):
+    with pytest.raises(ValueError, match="'kind' is dropped before them"):
         column_curve(dropping, X, "kind")

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
 from gbmap._utils.scikit_learn import safe_indexing
-from gbmap.inspection import attributions, explain, learner_cards, regions
+from gbmap.inspection import attributions, column_curve, explain, learner_cards, regions
 from gbmap.report import make_report
 from gbmap.report.page import number
 
@@ -134,6 +134,23 @@ def test_importances_are_mean_sizes_of_attributions(report, model, diabetes):
         assert_allclose(each["mean"], sizes[each["feature"]], rtol=1e-5)
     shown = [each["feature"] for each in report["features"]["importances"]]
     assert shown == np.argsort(-sizes, kind="stable").tolist()
+
+
+def test_curves_are_those_of_inspection(report, model, diabetes):
+    X = diabetes[0]
+    features, labels = report["features"], report["map"]["labels"]
+    assert [each["feature"] for each in features["curves"]] == [
+        each["feature"] for each in features["dependences"]
+    ]
+    for curve in features["curves"][:3]:
+        rows = [X.index.get_loc(labels[row]) for row in curve["rows"]]
+        expected = column_curve(model, X, curve["feature"], rows=rows, n_points=40)
+        spread = np.std(expected.average)
+        assert_allclose(curve["values"], expected.values, atol=1e-2 * np.ptp(expected.values))
+        assert_allclose(curve["average"][0], expected.average, atol=1e-2 * spread)
+        shifted = expected.local - expected.local.mean(axis=1, keepdims=True) + expected.average.mean()
+        assert_allclose(curve["local"][0], shifted, atol=1e-2 * spread)
+        assert_allclose(curve["knots"], expected.knots, rtol=1e-2)
 
 
 def test_drift_is_what_the_detector_says(report, model, diabetes):
@@ -330,6 +347,10 @@ def test_missing_values_and_categories_are_kept_as_such():
         each for each in contents["features"]["dependences"] if each["feature"] == town["feature"]
     )
     assert dict(zip(town["levels"], dependence["means"][0]))["Oslo"] > 0
+    curve = next(each for each in contents["features"]["curves"] if each["feature"] == town["feature"])
+    of_town = dict(zip(curve["values"], curve["average"][0]))
+    assert of_town["Oslo"] > of_town["Turku"]
+    assert sum(curve["shares"]) == pytest.approx(1, abs=1e-3)
 
 
 def test_what_cannot_be_reported_is_refused_in_one_sentence(model, diabetes):

@@ -383,6 +383,11 @@ def test_the_features_can_be_chosen_and_the_drift_explained(page, contents):
     page.locator("#dependence").evaluate("table => table.closest('details').open = true")
     adds = page.locator("#dependence tbody td").all_text_contents()
     assert adds == [number(value, sign=True) for value in dependence["means"][0]]
+    curve = next(each for each in contents["features"]["curves"] if each["feature"] == dependence["feature"])
+    page.locator("#curve").evaluate("table => table.closest('details').open = true")
+    told = page.locator("#curve tbody td").all_text_contents()
+    assert told[0] == number(curve["average"][0][0], sign=True)
+    assert told[-1] == number(curve["average"][0][-1], sign=True)
     first = page.locator("#reasons tbody tr").first.locator("td").all_text_contents()
     reason = max(contents["drift"]["reasons"], key=lambda each: abs(each["contribution"][0]))
     assert first[0] == number(reason["contribution"][0], sign=True)

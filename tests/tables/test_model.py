@@ -16,7 +16,18 @@ from sklearn.preprocessing import StandardScaler
 
 import gbmap
 from gbmap._fitted.model import FittedModel
-from gbmap.inspection import explain
+from gbmap.inspection import (
+    attributions,
+    coefficient_bounds,
+    column_curve,
+    explain,
+    learner_cards,
+    model_difference,
+    nearest_counterfactual,
+    prediction_interval_missing,
+)
+from gbmap.plots import EmbeddingDisplay, ExplanationDisplay
+from gbmap.report import make_report
 from gbmap.sql import to_sql
 from gbmap.tables import TableError, TableModel, open_table
 from gbmap.tables._holdout import split
@@ -446,3 +457,36 @@ def test_an_unfitted_model_is_stored_and_can_be_fitted(tmp_path):
     gbmap.save(TableModel("y", n_components=2), tmp_path / "m")
     loaded = gbmap.load(tmp_path / "m")
     assert loaded.fit(TABLE, drop=["level"]).score(TABLE) > 0.5
+
+
+QUESTIONS = {
+    "explain": lambda model, X: explain(model, X).coefficients,
+    "attributions": lambda model, X: attributions(model, X.head(9), X.iloc[3]).values,
+    "curve": lambda model, X: column_curve(model, X, "when (hour)", rows=[1]).local,
+    "bounds": lambda model, X: coefficient_bounds(model).upper,
+    "interval": lambda model, X: prediction_interval_missing(model, X.head(3), ["age"], reference=X).upper,
+    "counterfactual": lambda model, X: nearest_counterfactual(model, X.iloc[[5]], 4.0, bounds=X).cost,
+    "cards": lambda model, X: learner_cards(model, X).weights,
+    "distances": lambda model, X: gbmap.path_distances(model, X.head(4)),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions_about_raw_tables_are_answered_in_features(regression, question):
+    ask = QUESTIONS[question]
+    of_features = ask(regression.model_, regression.features(TABLE))
+    np.testing.assert_allclose(ask(regression, TABLE), of_features, rtol=1e-9)
+
+
+def test_raw_tables_have_pictures_reports_differences_and_exports(regression):
+    assert ExplanationDisplay.from_estimator(regression, TABLE, row=3).ax_.get_yticklabels()
+    assert EmbeddingDisplay.from_estimator(regression, TABLE, color="when (hour)").ax_ is not None
+    report = make_report(regression, TABLE[:400], TABLE.y[:400], X_test=TABLE[400:], y_test=TABLE.y[400:])
+    assert "when (weekday)" in report.contents["features"]["names"]
+    assert report.contents["map"]["labels"][0] == str(TABLE.index[0])
+    difference = model_difference(lambda X: np.zeros(len(X)), regression, TABLE, n_components=2)
+    assert difference.faithfulness > 0.5
+    assert to_sql(regression, "t") == to_sql(regression.model_, "t")
+    assert gbmap.TableModel is TableModel
+    with pytest.raises(TypeError, match="an alarm of its own: take its detector_"):
+        gbmap.DriftDetector(regression).fit(TABLE, TABLE.y)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._rows.moments import Moments, careful_moments
+from gbmap._utils.frames import columns_of, numbers_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array
 
@@ -25,7 +26,7 @@ _SHARE_BEYOND, _FENCE = 0.005, 5.0
 # Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
 _CLOSE_KNOTS = 1e-3
 # The code of a category that the fit did not see.
-_UNKNOWN = -1.0
+UNKNOWN = -1.0
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,12 @@ class Coding:
     @classmethod
     def of(cls, frame: Any, is_category: Array | None) -> Coding:
         """Return the coding of a frame, whose columns of text hold categories unless told which do."""
-        columns = nw.from_native(frame).iter_columns()
         return cls(
             tuple(
                 _categories(column)
                 if (_holds_text(column) if is_category is None else is_category[k])
                 else None
-                for k, column in enumerate(columns)
+                for k, column in enumerate(columns_of(frame))
             )
         )
 
@@ -68,11 +68,11 @@ class Coding:
 
     def encode(self, frame: Any) -> Array:
         """Return the columns as numbers, (n, p), in C order: of float32 if all columns are."""
-        frame = nw.from_native(frame)
-        is_single = all(kind == nw.Float32 for kind in frame.schema.values())
-        out = np.empty((len(frame), len(self.categories)), np.float32 if is_single else np.float64)
-        for k, (column, levels) in enumerate(zip(frame.iter_columns(), self.categories)):
-            out[:, k] = _numbers(column) if levels is None else _codes(column, levels)
+        columns = columns_of(frame)
+        is_single = all(column.dtype == nw.Float32 for column in columns)
+        out = np.empty((frame.shape[0], len(columns)), np.float32 if is_single else np.float64)
+        for k, (column, levels) in enumerate(zip(columns, self.categories)):
+            out[:, k] = numbers_of(column) if levels is None else _codes(column, levels)
         return out
 
 
@@ -106,7 +106,13 @@ def _holds_text(column: nw.Series[Any]) -> bool:
 
 def _categories(column: nw.Series[Any]) -> Array:
     """Return the values there are, in order if they have one."""
-    values = {_plain(value) for value in column.unique().to_list()} - {None}
+    try:
+        values = {_plain(value) for value in column.unique().to_list()} - {None}
+    except TypeError as error:
+        raise ValueError(
+            f"categories of X must be text, numbers or other values with a hash, but column {column.name!r} "
+            f"is of type {column.dtype}; turn it into text."
+        ) from error
     try:
         ordered = sorted(values)
     except TypeError:
@@ -125,26 +131,11 @@ def _plain(value: Any) -> Any:
 
 def _codes(column: nw.Series[Any], levels: Array) -> Array:
     known = {level: float(code) for code, level in enumerate(levels.tolist())} | {None: np.nan}
-    values, places = column.unique().to_list(), None
+    values = column.unique().to_list()
     if len(values) * 2 > len(column):
-        return np.array([known.get(_plain(value), _UNKNOWN) for value in column.to_list()])
-    places = {value: known.get(_plain(value), _UNKNOWN) for value in values if not is_missing(value)}
+        return np.array([known.get(_plain(value), UNKNOWN) for value in column.to_list()])
+    places = {value: known.get(_plain(value), UNKNOWN) for value in values if not is_missing(value)}
     return np.array([np.nan if is_missing(value) else places[value] for value in column.to_list()])
-
-
-def _numbers(column: nw.Series[Any]) -> Array:
-    """Return a column as numbers, NaN where they are missing; refuse what is no number."""
-    try:
-        if column.dtype == nw.Object or column.dtype == nw.Boolean:
-            return np.array([np.nan if is_missing(value) else float(value) for value in column.to_list()])
-        if not column.dtype.is_numeric():
-            raise TypeError
-        return column.cast(nw.Float64).to_numpy() if column.dtype != nw.Float32 else column.to_numpy()
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X must hold numbers or categories, but column {column.name!r} is of type {column.dtype}; turn "
-            "it into numbers, such as days since a date, into text, or name it in categorical_features."
-        ) from error
 
 
 def plan_inputs(
@@ -264,4 +255,4 @@ def _frequent(x: Array, weight: Array, n_rows: float) -> Array:
     rows = np.bincount(group, weight) * (n_rows / weight.sum())
     least = min(_CATEGORY_ROWS, _CATEGORY_SHARE * n_rows)
     kept = np.argsort(-rows, kind="stable")[:MOST_CATEGORIES]
-    return np.sort(values[kept[(rows[kept] >= least) & (values[kept] >= 0)]])
+    return np.sort(values[kept[rows[kept] >= least]])

@@ -16,6 +16,7 @@ from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import Inputs
 from gbmap._fitted.columns import Columns, trace
+from gbmap._fitted.table_reader import TableReader, is_table_model
 from gbmap._rows.mapping import map_rows
 from gbmap._utils.scikit_learn import BaseSearchCV
 from gbmap._utils.typing import Array
@@ -32,6 +33,10 @@ def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
                 f"model must hold a fitted GBMAP, but this {type(model).__name__} has refit=False."
             )
         return gbmap_of(model.best_estimator_)
+    if is_table_model(model):
+        gbmap, before = gbmap_of(model.model_)
+        reader = TableReader(model)
+        return gbmap, make_pipeline(reader) if before is None else make_pipeline(reader, before)
     if isinstance(model, Pipeline) and len(model) > 1:
         gbmap, before = gbmap_of(model[-1])
         return gbmap, model[:-1] if before is None else make_pipeline(model[:-1], before)
@@ -39,7 +44,7 @@ def gbmap_of(model: Any) -> tuple[BaseGBMAP, Pipeline | None]:
         return gbmap_of(model[0])
     if not isinstance(model, BaseGBMAP):
         raise TypeError(
-            "model must be a fitted GBMAP, or a pipeline or search that ends in one; "
+            "model must be a fitted GBMAP, or a pipeline or search that ends in one, or a TableModel; "
             f"got {type(model).__name__}."
         )
     check_is_fitted(model)
@@ -184,6 +189,10 @@ class FittedModel:
         raise ValueError(
             f"output must be one of {names.tolist()}, of which the model has {len(names)}, got {output!r}."
         )
+
+    def as_asked(self, X: Any) -> Any:
+        """Return rows with the columns that answers are about: of raw tables, the features."""
+        return self.first_step.transform(X) if isinstance(self.first_step, TableReader) else X
 
     def read(self, X: Any) -> Any:
         """Return rows of the user's as inputs of the learners: validated, of shape (n, q), dense or CSR."""

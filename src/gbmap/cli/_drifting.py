@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import betabinom
 
-from gbmap._fitted.model import FittedModel
+from gbmap._fit.columns import UNKNOWN
+from gbmap._fitted.model import FittedModel, dense
 from gbmap._utils.typing import Array
 from gbmap.cli._sample import Sample
 
 _EXPLAINED_ROWS = 1000  # alarmed rows whose reasons are looked at
+_NEW_SCALE = 0.1  # what one standard deviation of a share is taken for that was zero
 
 
 def assess(
@@ -94,26 +96,41 @@ def _days(schema: Any) -> set[str]:
 
 def _words(fitted: FittedModel, features: Any, days: set[str]) -> list[str]:
     """Return for each column what has changed most between the training rows and these."""
-    columns, before = fitted.columns, fitted.input_mean
-    after = np.asarray(fitted.read(features).mean(axis=0)).reshape(-1)
-    size = np.abs(after - before) / fitted.input_scale
-    words = []
-    for column in range(len(fitted.feature_names)):
-        inputs = columns.inputs_of(column)
-        if len(inputs) == 0:
-            words.append("")
-            continue
-        most = inputs[np.argmax(size[inputs])]
-        was, now = ((mean[most] - columns.offset[most]) / columns.slope[most] for mean in (before, after))
-        if columns.kind[most] == "number":
-            is_day = fitted.feature_names[column] in days
-            words.append(
-                "mean " + " -> ".join(_date(mean) if is_day else f"{mean:.4g}" for mean in (was, now))
-            )
-        else:
-            name = "missing" if columns.kind[most] == "missing" else str(columns.level[most])
-            words.append(f"{name} {100 * was:.3g} % -> {100 * now:.3g} %")
+    given = dense(fitted.read_given(features))
+    values, words = fitted.given.numbers(given), []
+    for (column, name), shares in zip(enumerate(fitted.feature_names), _shares(fitted, given)):
+        found = [(size, f"{what} {100 * was:.3g} % -> {100 * now:.3g} %") for size, what, was, now in shares]
+        known = values[~np.isnan(values[:, column]), column]
+        if fitted.columns.is_number[column] and len(known):
+            means = fitted.column_mean[column], float(known.mean())
+            told = [_date(mean) if name in days else f"{mean:.4g}" for mean in means]
+            size = abs(means[1] - means[0]) / fitted.column_scale[column]
+            found.append((size, f"mean {' -> '.join(told)}"))
+        words.append(max(found, default=(0.0, ""))[1])
     return words
+
+
+def _shares(fitted: FittedModel, given: Array) -> list[list[tuple[float, str, float, float]]]:
+    """Return for each column its categories and what is missing: how much that has changed, and shares."""
+    columns, before = fitted.columns, fitted.input_mean
+    after = np.asarray(fitted.inputs.of(given).mean(axis=0)).reshape(-1)
+    found: list[list[tuple[float, str, float, float]]] = [[] for _ in fitted.feature_names]
+    for k in np.flatnonzero(np.isin(columns.kind, ("category", "missing"))):
+        was, now = ((mean[k] - columns.offset[k]) / columns.slope[k] for mean in (before, after))
+        what = "missing" if columns.kind[k] == "missing" else str(columns.level[k])
+        size = abs(after[k] - before[k]) / fitted.input_scale[k]
+        found[columns.source[k]].append((size, what, was, now))
+    # Learners do not see what no training row was: gaps in columns that had none, categories that are new.
+    has_mark = np.isin(np.arange(given.shape[1]), fitted.inputs.missing_source)
+    coding = fitted.predictor.fitted_inputs.categories or (None,) * given.shape[1]
+    for place, source in enumerate(fitted.given.source):
+        for what, now in (
+            ("missing", np.isnan(given[:, place]).mean() * (not has_mark[place])),
+            ("values not seen before", (given[:, place] == UNKNOWN).mean() * (coding[place] is not None)),
+        ):
+            if now > 0:
+                found[source].append((now / _NEW_SCALE, what, 0.0, now))
+    return found
 
 
 def _date(days: float) -> str:

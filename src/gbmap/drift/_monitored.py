@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gbmap._fit.initial import class_score
 from gbmap._fitted.model import FittedModel
+from gbmap._fitted.table_reader import is_table_model
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
@@ -196,6 +197,11 @@ def monitor(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Moni
         estimator = clone(estimator).fit(X, y)
     if is_gbmap(estimator):
         return MonitoredModel(estimator, FittedModel.of(estimator))
+    if is_table_model(estimator):
+        raise TypeError(
+            "estimator must take numbers and text, got a TableModel, which has an alarm of its own: take its "
+            "detector_, with rows as its features() returns them."
+        )
     if not is_classifier(estimator) and not is_regressor(estimator):
         raise TypeError(
             f"estimator must be a classifier or a regressor, got {type(estimator).__name__}; "

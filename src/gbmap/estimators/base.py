@@ -277,7 +277,6 @@ class BaseGBMAP(
 
     def _settings(self, *, resumes: bool = False) -> FitSettings:
         """Return the parameters as a fit takes them, once the columns are known."""
-        monotone = self.monotonic_cst
         if self._finds_components and not isinstance(self.l2_regularization, str):
             raise ValueError(
                 "n_components='auto' needs l2_regularization='auto', by whose evidence a fit ends, got "
@@ -287,10 +286,22 @@ class BaseGBMAP(
             is_category=self._is_category(),
             inputs=self._fitted_inputs.inputs if resumes else None,
             loss=self._make_loss(),
-            monotone=None if monotone is None else check_monotonic_cst(self, monotone),
+            monotone=None if self.monotonic_cst is None else self._constraints(),
             seed=self._seed,
             **{name: getattr(self, name) for name in _PASSED_ON},
         )
+
+    def _constraints(self) -> Array:
+        """Return the sign that the slope along each column is held to, (p,)."""
+        signs: Array = check_monotonic_cst(self, self.monotonic_cst)
+        refused = np.flatnonzero(self._is_category() & (signs != 0))
+        if len(refused):
+            name = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[refused[0]]
+            raise ValueError(
+                f"monotonic_cst must be 0 for categories, which have no order, got {signs[refused[0]]} for "
+                f"column {name!r}; leave it out, or turn the column into numbers."
+            )
+        return signs
 
     def _is_category(self) -> Array:
         """Return which columns of X hold categories, once they are known."""

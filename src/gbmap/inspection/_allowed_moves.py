@@ -14,6 +14,7 @@ from gbmap._core.arrays import in_memory
 from gbmap._fitted.column_values import Pieces, bent_columns, categories
 from gbmap._fitted.columns import Columns
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.frames import columns_of, names_of, numbers_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._move_problem import MoveProblem
@@ -30,7 +31,7 @@ class Row:
     @classmethod
     def of(cls, x: Any, fitted: FittedModel) -> Row:
         """Return the row that x is, or say why it is none."""
-        table = _as_table(x)
+        table = fitted.as_asked(_as_table(x))
         if len(table.shape) != 2 or table.shape[0] != 1:
             raise ValueError(
                 f"x must be one row, of shape (p,) or (1, p), got shape {tuple(table.shape)}; "
@@ -39,9 +40,9 @@ class Row:
         fitted.read(table)  # wrong columns meet scikit-learn's own words
         if not hasattr(table, "columns"):
             return cls(table, list(range(table.shape[1])), table[0])
-        given, names = list(table.columns), list(fitted.feature_names)
+        given, names = names_of(table), list(fitted.feature_names)
         positions = [given.index(name) for name in names] if set(names) <= set(given) else range(len(given))
-        cells = table.iloc[0].tolist() if hasattr(table, "iloc") else table.row(0)
+        cells = [column.to_list()[0] for column in columns_of(table)]
         return cls(table, list(positions), _objects([cells[k] for k in positions]))
 
     def changed(self, columns: Mapping[int, list[Any]], n: int) -> Any:
@@ -210,6 +211,7 @@ def _ends(fitted: FittedModel, k: int, ends: Any) -> tuple[float, float]:
 
 def _ranges(fitted: FittedModel, rows: Any) -> tuple[Array, Array]:
     """Return the range of each numeric column in rows of the user's, without ends for others."""
+    rows = fitted.as_asked(rows)
     fitted.read(rows)  # wrong columns meet scikit-learn's own words
     low, high = np.full(len(fitted.feature_names), -np.inf), np.full(len(fitted.feature_names), np.inf)
     if not hasattr(rows, "columns"):
@@ -224,8 +226,8 @@ def _ranges(fitted: FittedModel, rows: Any) -> tuple[Array, Array]:
 
 def _column(rows: Any, k: int, name: str) -> Array:
     if hasattr(rows, "columns"):
-        given = list(rows.columns)
-        return np.asarray(rows[name if name in given else given[k]], dtype=np.float64)
+        given = names_of(rows)
+        return numbers_of(columns_of(rows)[given.index(name) if name in given else k])
     return np.ravel(dense(rows[:, [k]]))
 
 

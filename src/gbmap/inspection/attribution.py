@@ -15,6 +15,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import one_row, rows_frame, squeeze
+from gbmap._utils.frames import names_of
 from gbmap._utils.optional import require
 from gbmap._utils.shown import Result, Shown, by_feature, cell, extent
 from gbmap._utils.typing import Array
@@ -199,9 +200,10 @@ def _as_rows(baseline: Any, X: Any) -> Any:
         return rows
     if hasattr(baseline, "to_frame") and hasattr(baseline, "index"):
         return _row_of_frame(baseline, X)
-    if rows.shape[1] != len(X.columns):
-        raise ValueError(f"it has {rows.shape[1]} columns, X has {len(X.columns)}.")
-    return nw.from_numpy(rows, list(X.columns), backend=nw.get_native_namespace(X)).to_native()
+    names = names_of(X)
+    if rows.shape[1] != len(names):
+        raise ValueError(f"it has {rows.shape[1]} columns, X has {len(names)}.")
+    return nw.from_numpy(rows, names, backend=nw.get_native_namespace(X)).to_native()
 
 
 def _row_of_frame(row: Any, X: Any) -> Any:

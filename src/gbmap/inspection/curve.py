@@ -192,7 +192,8 @@ def column_curve(
         raise ValueError(f"n_points must be an integer of at least 2, got {n_points!r}.")
     if not fitted.columns.is_used[column]:
         raise ValueError(
-            f"feature must be a column that reaches the GBMAP, but the preprocessing drops {feature!r}."
+            f"feature must be a column that reaches the learners, but {feature!r} is dropped before them, or "
+            "none of its categories has rows enough; ask for another one."
         )
     given = fitted.read_given(in_memory(X))
     asked = _positions(rows, given.shape[0])

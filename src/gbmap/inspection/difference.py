@@ -15,6 +15,7 @@ from gbmap._drawing import BarDisplay
 from gbmap._drawing.axes import cut, together
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
+from gbmap._fitted.table_reader import is_table_model
 from gbmap._fitted.words import half_space, standard_rows
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell, percents
@@ -327,8 +328,11 @@ def model_difference(
     settings: dict[str, Any] = {"beta": beta, "l2_regularization": l2_regularization, "n_init": n_init}
     # Not refined: each learner is to tell most of what those before it leave. Without knots, so that it is
     # active on a half-space, which words can tell.
-    regressor = GBMAPRegressor(n_components, knots=0, refine=False, random_state=random_state, **settings)
+    settings |= {"knots": 0, "refine": False, "categorical_features": _named_categories(first, second)}
+    regressor = GBMAPRegressor(n_components, random_state=random_state, **settings)
     model = regressor if preprocessing is None else make_pipeline(clone(preprocessing), regressor)
+    table = next((each for each in (first, second) if is_table_model(each)), None)
+    X = X if table is None else FittedModel.of(table).as_asked(X)
     fitted = _traced(model.fit(X, squeeze(difference)))
     inputs, of_outputs = fitted.read(X), output_names(classes, difference.shape[1])
     held_out = _held_out_r2(fitted, X, difference, random_state)
@@ -344,6 +348,12 @@ def model_difference(
         first=first,
         second=second,
     )
+
+
+def _named_categories(first: Any, second: Any) -> Any:
+    """Return which columns either model has been told to hold categories, which arrays do not tell."""
+    named = (getattr(model, "categorical_features", None) for model in (first, second))
+    return next((each for each in named if each is not None and not isinstance(each, str)), "from_dtype")
 
 
 def _of_learners(fitted: FittedModel, inputs: Any, difference: Array) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def prediction_interval_missing(
     if not (isinstance(max_boxes, Integral) and max_boxes >= 1):
         raise ValueError(f"max_boxes must be an integer of at least 1, got {max_boxes!r}.")
     fitted = FittedModel.of(model)
-    asked = _read_unknown(fitted, unknown)
+    X, asked = fitted.as_asked(X), _read_unknown(fitted, unknown)
     fillers = {column: value for column in asked if (value := _filler(fitted, column)) is not None}
     inputs = fitted.read(_filled(X, fitted, fillers))
     seen = None if reference is None else _read_reference(fitted, reference)

@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn.compose import ColumnTransformer
 
 from gbmap._fitted.model import FittedModel
+from gbmap._utils.frames import names_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
@@ -85,7 +86,7 @@ def table(X: Any) -> Any:
 
 def column_names(X: Any) -> list[Any]:
     """Return the names of a table's columns."""
-    return list(X.columns) if hasattr(X, "columns") else [f"x{k}" for k in range(X.shape[1])]
+    return names_of(X) if hasattr(X, "columns") else [f"x{k}" for k in range(X.shape[1])]
 
 
 def tensor_names(columns: list[Any]) -> list[str]:

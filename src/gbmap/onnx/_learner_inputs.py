@@ -53,13 +53,14 @@ def centered_inputs(graph: Graph, fitted: FittedModel, given: str) -> CenteredIn
 def inside_limits(graph: Graph, fitted: FittedModel, given: str) -> str:
     """Return whether inputs that are numbers move with their columns, of shape (n, q).
 
-    A row at a knot is told from those before it to the last bit: training rows are knots.
+    Training rows are knots: limits are rounded as rows are, so that a row at a knot stays there, and its
+    slope is the one to the right.
     """
     low, high, _, fill = _of_inputs(fitted)
     x = _columns_of(graph, given, fitted.inputs.source)
-    filled = graph.add("Where", graph.add("IsNaN", x), graph.constant(_rounded_up(fill, graph.kind)), x)
-    above = graph.add("GreaterOrEqual", filled, graph.constant(_rounded_up(low, graph.kind)))
-    below = graph.add("Less", filled, graph.constant(_rounded_up(high, graph.kind)))
+    filled = graph.add("Where", graph.add("IsNaN", x), graph.constant(_nearest(fill, graph.kind)), x)
+    above = graph.add("GreaterOrEqual", filled, graph.constant(_nearest(low, graph.kind)))
+    below = graph.add("Less", filled, graph.constant(_nearest(high, graph.kind)))
     return graph.add("And", above, below)
 
 
@@ -94,8 +95,7 @@ def _columns_of(graph: Graph, rows: str, which: Array) -> str:
     return graph.add("Gather", rows, graph.tensor(which.astype(np.int64)), axis=1)
 
 
-def _rounded_up(values: Array, kind: np.dtype[Any]) -> Array:
-    """Return the least numbers of a type that are no smaller than others."""
-    largest = np.finfo(kind).max
-    near = values.clip(-float(largest), float(largest)).astype(kind)
-    return np.where(near < values, np.nextafter(near, largest), near)
+def _nearest(values: Array, kind: np.dtype[Any]) -> Array:
+    """Return the nearest finite numbers of a type."""
+    largest = float(np.finfo(kind).max)
+    return values.clip(-largest, largest).astype(kind)

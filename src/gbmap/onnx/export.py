@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 
 import gbmap
 from gbmap._fitted.model import FittedModel
+from gbmap._fitted.table_reader import without_tables
 from gbmap._utils.optional import require
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap.onnx._columns import ML_OPSET, column_name, joined_columns, missing_text, text_columns
@@ -103,7 +104,7 @@ def to_onnx(
     >>> [output.name for output in onnx_model.graph.output]
     ['prediction', 'embedding']
     """
-    fitted, kind = FittedModel.of(model), _float_type(dtype)
+    fitted, kind = FittedModel.of(without_tables(model)), _float_type(dtype)
     chosen = _chosen_outputs(outputs, fitted.model)
     _refuse_opset(opset)
     refuse_lost_range(fitted.model, kind)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gbmap._drawing.axes import shorten
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.frames import columns_of, names_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 
@@ -43,9 +44,11 @@ def take_row(X: Any, row: Any, name: str) -> Any:
 
 def values_of(fitted: FittedModel, row: Any) -> list[Any]:
     """Return the values of a table of one row, in the order of the model's columns."""
+    row = fitted.as_asked(row)
     if hasattr(row, "columns"):
-        values = {name: np.asarray(row[name])[0] for name in row.columns}
-        return [values[name] for name in fitted.feature_names]
+        cells, names = [column.to_list()[0] for column in columns_of(row)], list(fitted.feature_names)
+        values = dict(zip(names_of(row), cells))
+        return [values[name] for name in names] if set(names) <= set(values) else cells
     return list((dense(row) if hasattr(row, "toarray") else np.asarray(row))[0])
 
 

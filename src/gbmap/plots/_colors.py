@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._utils.frames import names_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
@@ -43,10 +44,10 @@ def _values(color: Any, n_rows: int, rows: Array) -> Array:
 
 def _column(fitted: FittedModel, X: Any, column: Any, rows: Array) -> Array:
     """Return the values of a column by its name, or its position."""
-    if hasattr(X, "columns") and column in list(X.columns):
+    if hasattr(X, "columns") and column in names_of(X):
         return _numbers_if_all(np.asarray(X[column])[rows])
     position = fitted.feature_index(column, "color")
-    values = safe_indexing(X, rows)
+    values = fitted.as_asked(safe_indexing(X, rows))
     if hasattr(X, "columns"):
         return _numbers_if_all(np.asarray(values[fitted.feature_names[position]]))
     return (

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fitted.model import FittedModel
+from gbmap._fitted.table_reader import without_tables
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
@@ -48,6 +49,11 @@ class Rows:
 
     def __len__(self) -> int:
         return int(num_samples(self.X))
+
+    def as_asked(self, fitted: FittedModel) -> Rows:
+        """Return the rows with the columns that a model tells of, under their labels."""
+        X = fitted.as_asked(self.X)
+        return self if X is self.X else replace(self, X=X, labels=self._labels_of(np.arange(len(self))))
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Return at most so many rows, drawn at random, in their order."""
@@ -113,6 +119,7 @@ def gather(
             f"model must have one target for a report, got {fitted.ensemble.n_outputs}; fit a model for "
             "each target and make a report of each."
         )
+    tables = {kind: rows.as_asked(fitted) for kind, rows in tables.items()}
     for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
         rows = tables.get(kind)
         if rows is not None and rows.y is not None:
@@ -121,7 +128,7 @@ def gather(
     new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
     n_inputs = fitted.ensemble.weights.shape[1] * fitted.ensemble.n_outputs**2
     return Material(
-        model=model,
+        model=without_tables(model),
         fitted=fitted,
         training=training,
         held_out=held_out,

@@ -23,6 +23,7 @@ _SCRIPTS = (
     "row",
     "learners",
     "features",
+    "curves",
     "regions",
     "drift",
     "start",

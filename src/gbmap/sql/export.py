@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from gbmap._core.ensemble import Ensemble
 from gbmap._fit.initial import CLIP
 from gbmap._fitted.model import FittedModel
+from gbmap._fitted.table_reader import without_tables
 from gbmap.estimators.base import BaseGBMAP, predictor_of
 from gbmap.sql._inputs import Input, learner_inputs
 from gbmap.sql._preprocessing import Value, column, not_translatable, translate
@@ -107,7 +108,7 @@ def to_sql(
     >>> bool(np.allclose([prediction for _, prediction in rows], model.predict(X)))
     True
     """
-    fitted = FittedModel.of(model)
+    fitted = FittedModel.of(without_tables(model))
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}.")
     wanted = _wanted_outputs(fitted.model, outputs)

@@ -94,6 +94,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     Categories, missing values and columns whose effect bends are left to the estimators, which see numbers
     and text; `GBMAPRegressor` tells what they make of them.
 
+    `gbmap.inspection`, `gbmap.plots`, `gbmap.report.make_report` and the distances take the model and raw
+    tables as they take an estimator and its rows; their answers are in the columns of `features`, and
+    exports read these.
+
     A fit reads the table twice, first to see what the columns are, and then keeps the rows in memory: 8
     bytes a value, some six times over. Predictions need memory for 50,000 rows only. With ``test_size=0``
     the detector profiles a model of its own, fitted to the reference rows; it is the same model if they are
@@ -103,7 +107,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import io
     >>> import numpy as np
-    >>> from gbmap.tables import TableModel, open_table
+    >>> from gbmap import TableModel
+    >>> from gbmap.tables import open_table
     >>> x = np.random.default_rng(0).normal(size=200)
     >>> file = "x,city,y\n" + "".join(f"{v},{'Oslo' if v > 1 else 'Turku'},{v * v}\n" for v in x)
     >>> model = TableModel("y", n_components=5).fit(open_table(io.BytesIO(file.encode())))

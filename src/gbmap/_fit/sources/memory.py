@@ -20,6 +20,7 @@ from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.collapse import collapse
 from gbmap._rows.mapping import map_rows
 from gbmap._rows.standard import MemoryTable, Table
+from gbmap._utils.frames import is_lazy, is_objects, names_of
 from gbmap._utils.scikit_learn import check_sample_weight, safe_indexing
 from gbmap._utils.typing import Array
 
@@ -147,9 +148,12 @@ def _validated(
     rules |= {"ensure_all_finite": "allow-nan" if may_miss else ensure_all_finite, "order": "C"}
     rules |= {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
     with np.errstate(invalid="ignore"):  # the test for infinity adds up numbers of either sign
-        if not hasattr(X, "columns"):
-            _refuse_plain(estimator, reset)
-            return validate_data(estimator, _summed(X), *y, reset=reset, **rules)
+        if not _is_table(estimator, X, reset):
+            _refuse_plain(estimator, X, reset)
+            try:
+                return validate_data(estimator, _summed(X), *y, reset=reset, **rules)
+            except ValueError as error:
+                raise _of_text(X) or error from error
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         array = coding_of(estimator, X, reset=reset).encode(X)
         if y:
@@ -161,21 +165,65 @@ def coding_of(estimator: Any, frame: Any, *, reset: bool) -> Coding:
     """Return what reads the columns of a frame: what the fit has learned, or what it is to learn now."""
     n_columns, known = estimator.n_features_in_, getattr(estimator, "_coding", None)
     if reset:
-        is_category = named_columns(estimator.categorical_features, n_columns, list(frame.columns))
+        names = names_of(frame) if hasattr(frame, "columns") else None
+        is_category = named_columns(estimator.categorical_features, n_columns, names)
         known = estimator._coding = Coding.of(frame, is_category)
     return known or Coding((None,) * n_columns)
 
 
-def _refuse_plain(estimator: Any, reset: bool) -> None:
+def _is_table(estimator: Any, X: Any, reset: bool) -> bool:
+    """Return whether columns are to be read one by one: of a frame, or of objects if some are categories."""
+    if is_lazy(X):
+        raise TypeError(f"X must be rows in memory, got a lazy {type(X).__name__}; pass X.collect().")
+    if hasattr(X, "columns"):
+        return True
+    if not is_objects(X):
+        return False
+    if not reset:
+        known = getattr(estimator, "_coding", None)
+        return known is not None and bool(known.is_category.any())
+    named = named_columns(estimator.categorical_features, X.shape[1], None)
+    return named is not None and bool(named.any())
+
+
+def _refuse_plain(estimator: Any, X: Any, reset: bool) -> None:
     """Refuse an array where a frame is to tell categories, and forget those of an earlier fit."""
     known = getattr(estimator, "_coding", None)
-    if reset and known is not None:
-        del estimator._coding
+    if reset:
+        if known is not None:
+            del estimator._coding
+        named = estimator.categorical_features
+        if scipy.sparse.issparse(X) and named is not None and not isinstance(named, str):
+            raise ValueError(
+                f"categorical_features must be None for sparse X, whose columns are numbers, got {named!r}; "
+                "pass X.toarray(), or one-hot encoded columns."
+            )
     elif known is not None and known.is_category.any():
         raise ValueError(
-            "X must be a frame with the columns of the fit, some of which hold categories, got an array; "
-            "pass a pandas or polars frame."
+            "X must be a frame with the columns of the fit, some of which hold categories, got an array of "
+            "numbers; pass a frame, or an array of objects."
         )
+
+
+def _of_text(X: Any) -> ValueError | None:
+    """Return what is to be said of an array that holds text where numbers belong."""
+    objects = np.asarray(X, dtype=object) if isinstance(X, list) or is_objects(X) else np.empty((0, 0))
+    for k, column in enumerate(objects.T if objects.ndim == 2 else ()):
+        text = next((value for value in column if isinstance(value, str) and not _is_number(value)), None)
+        if text is not None:
+            return ValueError(
+                f"X must be an array of numbers, but column {k} holds text such as {str(text)!r}; name such "
+                "columns in categorical_features, or pass a frame, whose columns of text are categories."
+            )
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _summed(X: Any) -> Any:

@@ -121,10 +121,13 @@ function startFeatures() {
     [...dependences].sort((a, b) => ranks.indexOf(a.feature) - ranks.indexOf(b.feature))[0] || null;
   const importance = makeChart("importance-chart", importanceOption);
   const curve = feature.dependence ? makeChart("dependence-chart", dependenceOption, "canvas") : null;
+  const effect = startCurve();
   const redraw = () => {
     importance.draw();
     if (curve) curve.draw();
+    if (effect) effect.draw();
     featureTables();
+    curveTable();
   };
   fill(
     $("feature"),
@@ -148,4 +151,5 @@ function startFeatures() {
     redraw();
   });
   featureTables();
+  curveTable();
 }

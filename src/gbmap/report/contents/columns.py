@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 
 from gbmap._fitted.model import dense
+from gbmap._utils.frames import columns_of, names_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
@@ -51,9 +51,9 @@ def raw_values(material: Material, rows: Rows, feature: int) -> Array:
         return dense(X[:, [feature]])[:, 0]
     if not hasattr(X, "columns"):
         return np.asarray(X[:, feature])
-    names = list(X.columns)
+    names = names_of(X)
     position = names.index(name) if name in names else feature
-    return np.asarray(nw.from_native(X)[:, position].to_numpy())
+    return np.asarray(columns_of(X)[position].to_numpy())
 
 
 def is_category(material: Material, feature: int, values: Array) -> bool:

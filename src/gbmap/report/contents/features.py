@@ -11,6 +11,7 @@ from gbmap._utils.typing import Array
 from gbmap.report._material import Material
 from gbmap.report._rounding import rounded, significant, spread_of
 from gbmap.report.contents.columns import numbers, raw_values
+from gbmap.report.contents.curves import Curve, study_curves
 from gbmap.report.contents.explanations import Explanations
 
 _MOST_IMPORTANCES = 30
@@ -53,6 +54,7 @@ class Features:
     names: list[str]
     importances: list[Importance]  # the largest first
     dependences: list[Dependence]  # of the most important ones
+    curves: list[Curve]  # of the same, if training rows on the map have values of them
     n_rows: int  # rows that these are averages over: those on the map that are not new
 
 
@@ -72,6 +74,7 @@ def study_features(material: Material, explained: Explanations, columns: list[An
         names=[str(name) for name in material.fitted.feature_names],
         importances=[_importance(k, importances[k]) for k in moving[:_MOST_IMPORTANCES]],
         dependences=[_dependence(material, explained.adds[:n_known, k], of_feature[k]) for k in drawn],
+        curves=study_curves(material, explained, drawn),
         n_rows=n_known,
     )
 
