@@ -1,0 +1,72 @@
+"""Bends come with many numbers, which must not learn noise: neither when they are found nor when refined."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1
+from sklearn.metrics import log_loss
+
+from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.base import predictor_of
+
+N = 1500
+
+
+def weak_classes(seed):
+    """Return two classes that two of 25 columns tell a little of, by how they bend, and others less."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * N, 25))
+    score = X[:, 0] / 4 + 0.35 * np.cos(2 * X[:, 1]) + 0.3 * np.cos(2 * X[:, 2]) + X[:, 3] * X[:, 4] / 4
+    return X, rng.random(2 * N) < 1 / (1 + np.exp(-2 * score))
+
+
+def sparse_bends():
+    """Return numbers to which 3 of 20 columns matter, and rows so few that learners have more numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 20))
+    return X, np.cos(2 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] / 2 + 0.5 * rng.normal(size=3000)
+
+
+def is_linear(model):
+    """Return whether the first learner has the same slopes in its inputs at all rows."""
+    inputs = predictor_of(model).fitted_inputs.inputs
+    slopes = model.ensemble_[:1].gradient(inputs.of(np.random.default_rng(0).normal(size=(50, 25))))
+    return bool(np.ptp(slopes, axis=0).max() < 1e-9)
+
+
+@pytest.mark.parametrize("seed", [50, 56])
+def test_classes_that_are_hard_to_tell_are_told_no_worse_with_bends(seed):
+    X, y = weak_classes(seed)
+    losses = []
+    for knots in ("auto", 0):
+        model = GBMAPClassifier(knots=knots, random_state=0).fit(X[:N], y[:N])
+        losses.append(log_loss(y[N:], model.predict_proba(X[N:])[:, 1]))
+    assert losses[0] < losses[1] + 0.005
+
+
+@pytest.mark.parametrize("seed", [52, 57])
+def test_the_trial_of_a_linear_function_finds_the_same_with_bends_as_without(seed):
+    X, y = weak_classes(seed)
+    models = [
+        GBMAPClassifier(1, knots=k, refine=False, random_state=0).fit(X[:N], y[:N]) for k in (0, "auto")
+    ]
+    assert [is_linear(model) for model in models] == [False, False]
+
+
+def test_learners_stay_as_boosting_left_them_where_refinement_would_learn_noise():
+    X, y = sparse_bends()
+    boosted, default, refined = (
+        GBMAPRegressor(refine=refine, random_state=0).fit(X[:1000], y[:1000])
+        for refine in (False, "auto", True)
+    )
+    assert default.n_refinements_.tolist() == [0]
+    np.testing.assert_array_equal(default.predict(X), boosted.predict(X))
+    assert refined.score(X[1000:], y[1000:]) < boosted.score(X[1000:], y[1000:]) - 0.02  # asked for, done
+
+
+def test_learners_are_refined_where_rows_tell_them():
+    X, y = make_friedman1(2500, noise=1.0, random_state=0)
+    boosted, default = (
+        GBMAPRegressor(refine=refine, random_state=0).fit(X[:1500], y[:1500]) for refine in (False, "auto")
+    )
+    assert default.n_refinements_[0] > 0
+    assert default.score(X[1500:], y[1500:]) > boosted.score(X[1500:], y[1500:])
