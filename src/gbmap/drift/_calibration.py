@@ -21,15 +21,17 @@ class Measures:
     differences : array of shape (n,)
         |f - f_kNN|, summed over outputs.
     distances : array of shape (n,)
-        The embedding distance to the k-th neighbour; and to where the row might be, if some of its values
-        are not known.
+        The embedding distance to the k-th neighbour.
     strange : boolean array of shape (n,), or None if there are none
         Rows with categories that were not seen, or that miss values which were never missing.
+    gap : array of shape (n,), or None if there is none
+        How far f may be from where it would be if the values were known that are missing.
     """
 
     differences: Array
     distances: Array
     strange: Array | None = None
+    gap: Array | None = None
 
     @classmethod
     def join(cls, parts: list[Measures]) -> Measures:
@@ -38,11 +40,17 @@ class Measures:
             np.concatenate([part.differences for part in parts]),
             np.concatenate([part.distances for part in parts]),
             np.concatenate([part.is_strange for part in parts]),
+            np.concatenate([part.gaps for part in parts]),
         )
 
     def take(self, which: Any) -> Measures:
         """Return the measures of some of the rows."""
-        return Measures(self.differences[which], self.distances[which], self.is_strange[which])
+        return Measures(self.differences[which], self.distances[which], self.is_strange[which], self.gaps[which])
+
+    @property
+    def gaps(self) -> Array:
+        """The gaps, of shape (n,)."""
+        return np.zeros(len(self.differences)) if self.gap is None else self.gap
 
     @property
     def is_strange(self) -> Array:

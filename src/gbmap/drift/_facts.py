@@ -67,6 +67,10 @@ def quoted(name: Any) -> str:
     return f"{shortened(sentence(name), _NAME)!r}"
 
 
+def _value(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else quoted(value)
+
+
 @dataclass(frozen=True)
 class _Column:
     profile: Profile
@@ -105,7 +109,7 @@ class _Column:
     def of_constant(self) -> Fact:
         now, value = int(self.batch.n_other[self.k]), self.profile.constant[self.k]
         p = more_marked(now, self.batch.n_rows, 0, self.profile.n_rows)
-        was = "was always missing" if value is None else f"was always {quoted(value)}"
+        was = "was always missing" if value is None else f"was always {_value(value)}"
         share = now / self.batch.n_rows
         text = f"column {self.name} {was} and is not in {percent(share)} of the rows"
         return Fact("constant", self.k, text, 0.0, share, p, "fit anew if it matters: the model cannot know it")

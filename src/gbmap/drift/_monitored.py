@@ -45,8 +45,8 @@ class ScoredRows:
         The learners' w . x + c, and the embedding.
     scores : array of shape (n, K)
         f - f_0; f itself of a foreign model.
-    lost : array of shape (n,), or 0
-        How far in the embedding a row is, on average, from where it might be if its values were known.
+    gap : array of shape (n,), or None if no values are missing
+        How far f is from where it might be were these known: the root of the mean square, summed over outputs.
     strange : boolean array of shape (n,), or None if nothing is known of the columns
         Rows with categories that were not seen, or that miss values which were never missing.
     """
@@ -55,7 +55,7 @@ class ScoredRows:
     z: Array
     phi: Array
     scores: Array
-    lost: Array | float = 0.0
+    gap: Array | None = None
     strange: Array | None = None
 
 
@@ -118,28 +118,28 @@ class MonitoredModel:
         given = self.fitted.read_given(X)
         rows = self.score(X, self.fitted.inputs.of(given))
         strange = None if self.profile is None else self.profile.strange_rows(X)
-        return replace(rows, lost=self._lost(given, rows.phi), strange=strange)
+        return replace(rows, gap=self._gap(given, rows.phi), strange=strange)
 
-    def _lost(self, given: Any, phi: Array) -> Array | float:
-        """Return how far rows are from where they might be, were their unknown values those of other rows.
-
-        By the triangle inequality the distance to the neighbours is, on average, at most so much more than
-        it seems.
-        """
+    def _gap(self, given: Any, phi: Array) -> Array | None:
+        """Return how far f is from where it might be, were values that are not known those of other rows."""
         if self.completions is None or scipy.sparse.issparse(given):
-            return 0.0
+            return None
         unknown = np.isnan(given)
         categories = self.fitted.predictor.fitted_inputs.categories
         if categories is not None:
             unknown |= (given < 0) & np.array([levels is not None for levels in categories])
         incomplete = np.flatnonzero(unknown.any(axis=1))
-        lost = np.zeros(len(given))
-        for values in self.completions if len(incomplete) else []:
+        if not len(incomplete):
+            return None
+        ensemble = self.fitted.ensemble
+        here, squares = ensemble.sum_outputs(phi[incomplete]), np.zeros(len(incomplete))
+        for values in self.completions:
             filled = np.where(unknown[incomplete], values, given[incomplete]).astype(given.dtype)
-            inputs = self.fitted.inputs.of(filled)
-            there = self.fitted.map(self.fitted.ensemble.embed, inputs, phi.shape[1])
-            lost[incomplete] += np.abs(there - phi[incomplete]).sum(axis=1) / len(self.completions)
-        return lost
+            there = self.fitted.score(self.fitted.inputs.of(filled))
+            squares += np.abs(there - here).sum(axis=1) ** 2 / len(self.completions)
+        gap = np.zeros(len(given))
+        gap[incomplete] = np.sqrt(squares)
+        return gap
 
     def score(self, X: Any, inputs: Any) -> ScoredRows:
         """Return what is to be known of rows of which the GBMAP's inputs are known."""

@@ -17,8 +17,8 @@ from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._inference import ratio_interval
 from gbmap.drift._places import level_ties
 
-# Calibration rows astray beyond this quantile count as the border of the data.
-_BORDER = 0.99
+_NEGLIGIBLE = 0.02  # a share of the mean loss that may be added in vain
+_FEW_GAPS = 10  # calibration rows with missing values, which say little
 _FOLDS = 10  # of calibration rows, so that what is expected of one is found without it
 
 
@@ -122,7 +122,8 @@ class LossModel:
     Within the data it is the isotonic regression of the calibration losses on the reach. Beyond their
     border, the distance d by which the prediction can have gone astray counts (that of the embedding, or
     |f - f_kNN| if it is larger): the loss of an error that is uniform in [-d, d] is added, less that at the
-    border. Of a strange row less than the mean loss is never expected.
+    border. Values that are missing add the loss of an error as large as the gap that they leave, as far as
+    calibration rows with gaps bear it out. Of a strange row less than the mean loss is never expected.
 
     Attributes
     ----------
@@ -134,6 +135,8 @@ class LossModel:
     expected : array of shape (n,)
         What a curve says that was fitted without them.
     beyond : Beyond
+    share_of_gap : float
+        How much of the loss by gaps there is, where values were missing before. Where they never were, all.
     """
 
     curve: IsotonicRegression
@@ -141,17 +144,25 @@ class LossModel:
     losses: Array
     expected: Array
     beyond: Beyond
+    share_of_gap: float
 
     @classmethod
     def of(cls, measures: Measures, losses: Array, beyond: Beyond, rounding: float) -> LossModel:
         """Fit to calibration rows, whose measures are known up to rounding."""
         reach = level_ties(measures.reach, 2 * rounding)  # the sum of two measures
-        border = float(np.quantile(measures.astray, _BORDER))
-        return cls(_curve(reach, losses), border, losses, _without_it(reach, losses), beyond)
+        border = _border(measures.astray, float(losses.mean()), beyond)
+        by_gap = beyond.at_most(measures.gaps)
+        share = _share_of_gap(losses, np.where(measures.is_strange, 0.0, by_gap))
+        by_gap = np.where(measures.is_strange, 1.0, share) * by_gap
+        rest = losses - by_gap
+        expected = np.maximum(_without_it(reach, rest), 0.0) + by_gap
+        return cls(_curve(reach, rest), border, losses, expected, beyond, share)
 
     def estimate(self, measures: Measures, confidence: float) -> LossEstimate:
         """Return expected losses with intervals, and no metrics."""
-        inside = self.curve.predict(measures.reach)
+        inside = np.maximum(self.curve.predict(measures.reach), 0.0)
+        share = np.where(measures.is_strange, 1.0, self.share_of_gap)
+        inside += share * self.beyond.at_most(measures.gaps)
         mean = float(self.losses.mean())
         inside = np.where(measures.is_strange, np.maximum(inside, mean), inside)
         beyond, at_most = self.beyond.added(measures.astray, self.border)
@@ -193,7 +204,31 @@ class LossModel:
 
 
 def _curve(reach: Array, losses: Array) -> IsotonicRegression:
-    return IsotonicRegression(y_min=0.0, out_of_bounds="clip").fit(reach, losses)
+    return IsotonicRegression(out_of_bounds="clip").fit(reach, losses)
+
+
+def _border(astray: Array, mean: float, beyond: Beyond) -> float:
+    """Return how far astray rows like these go.
+
+    Farther than all of them by as much as the farthest is beyond the second, as far as it takes for what
+    lies beyond to add little to the mean loss of rows like these.
+    """
+    *_, second, first = np.append(0.0, np.sort(astray))
+    if second <= 0:
+        return float(first)
+    factors = np.linspace(1.0, first / second, 50)
+    added = [float(beyond.added(np.full(1, first), factor * second)[0][0]) for factor in factors]
+    enough = np.asarray(added) <= _NEGLIGIBLE * len(astray) * mean
+    return float(first * (factors[np.argmax(enough)] if enough.any() else factors[-1]))
+
+
+def _share_of_gap(losses: Array, by_gap: Array) -> float:
+    """Return how much more rows with gaps lose, over what their gaps would add; 1 if they are few."""
+    has_gap = by_gap > 0
+    if has_gap.sum() < _FEW_GAPS or has_gap.all():
+        return 1.0
+    more = losses[has_gap].mean() - losses[~has_gap].mean()
+    return float(np.clip(more / by_gap[has_gap].mean(), 0.0, 1.0))
 
 
 def _without_it(reach: Array, losses: Array) -> Array:

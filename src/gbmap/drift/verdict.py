@@ -326,7 +326,8 @@ def _of_expected_loss(
 ) -> Finding:
     """Return whether rows reach farther than the calibration's, and are expected to lose more for it."""
     before = float(calibration.losses.mean())
-    p = larger_losses(evidence.measures.reach, calibration.measures.reach)
+    reached, known = evidence.measures, calibration.measures
+    p = larger_losses(reached.reach + reached.gaps, known.reach + known.gaps)
     is_more = estimate.mean > (1 + settings.tolerated_increase) * before
     text = (
         f"a loss of {number(estimate.mean)} is to be expected, {number(estimate.mean_lower)} to "
@@ -422,6 +423,8 @@ def _cause(found: list[Finding], evidence: Evidence, estimate: LossEstimate) -> 
         return "rows" if of_rows else "none"
     if not of_rows:
         return "relation"
+    if any(each.column is not None and each.degree == "act" for each in found):
+        return "rows"  # no model is good without its columns
     return "both" if evidence.outcome.losses.mean() > estimate.mean_upper else "rows"
 
 
@@ -466,12 +469,12 @@ def _advice(verdict: DriftVerdict) -> str:
         return _ADVICE["none"]
     if verdict.cause == "both":
         return _ADVICE["both"]
-    if any(each.kind == "loss" for each in verdict.findings):
-        return f"{_ADVICE['rows']}, which explains the loss: fit anew with them"
     if verdict.degree == "look":
         is_known = any(each["known"] is not None for each in verdict.metrics.values())
         return f"{_ADVICE['rows']}" + (", but predictions are as good as before" if is_known else ": look at it")
-    return f"{_ADVICE['rows']}: {verdict.findings[0].advice}"
+    explains = "" if verdict.check("loss") is None else ", which explains the loss"
+    mending = [each for each in verdict.findings if each.column is not None and each.degree == "act"]
+    return f"{_ADVICE['rows']}{explains}: {(mending or verdict.findings)[0].advice}"
 
 
 def _metrics_in_words(verdict: DriftVerdict) -> str:

@@ -245,6 +245,8 @@ def _check_calibration(calibration: Calibration) -> None:
     need(calibration.indicators.dtype == np.float64 and not np.isnan(calibration.indicators).any(), what)
     strange = measures.strange
     need(strange is None or (_is_array(strange, shape) and strange.dtype == bool), what)
+    if measures.gap is not None:
+        need_numbers(measures.gap, shape, what)
     for name, values in calibration.metrics.items():
         need(name in ("squared_error", "absolute_error", "error", "log_loss"), "a metric that is none")
         need_numbers(values, shape, what)

@@ -116,7 +116,7 @@ _ADDED: dict[str, dict[str, Any]] = {
     "GBMAPClassifierCV": {"edges_": []},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
-    "drift.Measures": {"strange": None},
+    "drift.Measures": {"strange": None, "gap": None},
     "drift.Calibration": {"scores": None, "deviation": None, "metrics": {}},
     "drift.Watched": {"profile": None, "completions": None},
     "GBMAPRegressor": _OF_ESTIMATORS,
