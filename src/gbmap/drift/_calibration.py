@@ -45,7 +45,9 @@ class Measures:
 
     def take(self, which: Any) -> Measures:
         """Return the measures of some of the rows."""
-        return Measures(self.differences[which], self.distances[which], self.is_strange[which], self.gaps[which])
+        return Measures(
+            self.differences[which], self.distances[which], self.is_strange[which], self.gaps[which]
+        )
 
     @property
     def gaps(self) -> Array:

@@ -10,10 +10,10 @@ import numpy as np
 
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Calibration, Measures, Outcome
+from gbmap.drift._judging import Evidence
 from gbmap.drift._measuring import Measuring
 from gbmap.drift._monitored import MonitoredModel, chunks
 from gbmap.drift._profile import BatchColumns
-from gbmap.drift.verdict import Evidence
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ def columns_in(monitored: MonitoredModel, X: Any) -> BatchColumns | None:
     return None if monitored.profile is None else monitored.profile.batch(X)
 
 
-def gather(drifter: Measuring, X: Any, y: Array | None, alarm: Alarm, columns: BatchColumns | None) -> Evidence:
+def gather(
+    drifter: Measuring, X: Any, y: Array | None, alarm: Alarm, columns: BatchColumns | None
+) -> Evidence:
     """Return what is known of a batch, read chunk by chunk."""
     scores, measures, outcomes = [], [], []
     for rows, known in zip(chunks(X), repeat(None) if y is None else chunks(y)):

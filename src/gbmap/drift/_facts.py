@@ -1,4 +1,4 @@
-"""Plain facts about the columns of a batch, which need no model: each with its chance if nothing had changed."""
+"""Plain facts about the columns of a batch, which need no model, each with its chance if all is as before."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ class _Column:
         more = more_marked(now, n, before, n_before)
         fewer = more_marked(n - now, n, n_before - before, n_before)
         p = min(1.0, 2 * min(more, fewer)) if abs(shares[1] - shares[0]) >= _MISSING_MORE else 1.0
-        text = f"column {self.name} is missing in {percent(shares[1])} of the rows, {percent(shares[0])} before"
+        text = (
+            f"column {self.name} is missing in {percent(shares[1])} of the rows, {percent(shares[0])} before"
+        )
         return Fact("missing", self.k, text, *shares, p, "find out where the values went")
 
     def of_unseen(self) -> Fact:
@@ -104,7 +106,9 @@ class _Column:
             f"column {self.name} holds categories that the model has not seen in {percent(shares[1])} of the "
             f"rows, {percent(shares[0])} before: {known}"
         )
-        return Fact("unseen", self.k, text, *shares, p, "fit anew with rows that hold them, or mend their names")
+        return Fact(
+            "unseen", self.k, text, *shares, p, "fit anew with rows that hold them, or mend their names"
+        )
 
     def of_constant(self) -> Fact:
         now, value = int(self.batch.n_other[self.k]), self.profile.constant[self.k]
@@ -112,7 +116,9 @@ class _Column:
         was = "was always missing" if value is None else f"was always {_value(value)}"
         share = now / self.batch.n_rows
         text = f"column {self.name} {was} and is not in {percent(share)} of the rows"
-        return Fact("constant", self.k, text, 0.0, share, p, "fit anew if it matters: the model cannot know it")
+        return Fact(
+            "constant", self.k, text, 0.0, share, p, "fit anew if it matters: the model cannot know it"
+        )
 
     def of_range(self) -> Fact:
         """Return how many are beyond the smallest and the largest of the reference.
@@ -126,8 +132,12 @@ class _Column:
         share = (below + above) / n
         low, high = number(float(self.profile.low[k])), number(float(self.profile.high[k]))
         reached = number(float(self.batch.highest[k] if above >= below else self.batch.lowest[k]))
-        text = f"column {self.name} is outside {low} to {high} in {percent(share)} of the rows, up to {reached}"
-        return Fact("range", k, text, 0.0, share, p, "check its units, and how far the model may be trusted there")
+        text = (
+            f"column {self.name} is outside {low} to {high} in {percent(share)} of the rows, up to {reached}"
+        )
+        return Fact(
+            "range", k, text, 0.0, share, p, "check its units, and how far the model may be trusted there"
+        )
 
     def of_units(self) -> Fact:
         """Return whether sizes have changed by a large factor: a median that most rows have moved across."""

@@ -1,4 +1,4 @@
-"""Tests and intervals whose levels hold: what a batch may differ by if its rows are exchangeable with others."""
+"""Tests and intervals whose levels hold: by how much a batch may differ if its rows are like the others."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def larger_losses(values: Array, reference: Array) -> float:
 
     A permutation test: it holds at any size and for any skew, as long as the values are exchangeable. The
     mean is what is lost, and the rank sees what single large values hide; of both p-values twice the smaller
-    one counts. Values beyond the largest are put in groups of like ones, and count by the mean of their group.
+    one counts. All but the largest are put in groups of like ones, and count by the mean of their group.
     """
     n = len(values)
     pooled = np.concatenate([values, reference])
@@ -156,7 +156,9 @@ def _ratio(counts: Array, losses: Array, expected: Array) -> Array:
 def _error(counts: Array, losses: Array, expected: Array, ratio: Array) -> Array:
     """Return the standard deviation of the losses around what is expected, over the mean of this."""
     n = counts.sum(axis=1)
-    squares = counts @ losses**2 - 2 * ratio * (counts @ (losses * expected)) + ratio**2 * (counts @ expected**2)
+    squares = (
+        counts @ losses**2 - 2 * ratio * (counts @ (losses * expected)) + ratio**2 * (counts @ expected**2)
+    )
     below = counts @ expected / n
     error = np.sqrt(np.maximum(squares, 0.0) / np.maximum(n - 1, 1))
     return np.divide(error, below, out=np.zeros(len(counts)), where=below > 0)

@@ -46,7 +46,7 @@ class ScoredRows:
     scores : array of shape (n, K)
         f - f_0; f itself of a foreign model.
     gap : array of shape (n,), or None if no values are missing
-        How far f is from where it might be were these known: the root of the mean square, summed over outputs.
+        How far f is from where it might be were these known: the root of the mean square, over all outputs.
     strange : boolean array of shape (n,), or None if nothing is known of the columns
         Rows with categories that were not seen, or that miss values which were never missing.
     """
@@ -80,8 +80,8 @@ class MonitoredModel:
     profile: Profile | None = None
     completions: Array | None = None
 
-    def met(self, X: Any) -> MonitoredModel:
-        """Return the model with what is to be kept of the columns of the training rows."""
+    def met(self, X: Any, given: Any) -> MonitoredModel:
+        """Return the model with what is to be kept of the columns of the training rows, read already."""
         p = n_columns(X)
         known: list[Any] = [None] * p
         may_miss = np.zeros(p, dtype=bool)
@@ -89,7 +89,6 @@ class MonitoredModel:
             categories = self.fitted.predictor.fitted_inputs.categories
             known = known if categories is None else list(categories)
             may_miss[self.fitted.inputs.missing_source] = True
-        given = self.fitted.read_given(X)
         return replace(self, profile=Profile.of(X, known, may_miss), completions=_completions(given))
 
     @property
@@ -113,9 +112,9 @@ class MonitoredModel:
         """The names of the coordinates, of shape (M,); after the classes of a foreign model."""
         return coordinate_names(self.fitted.ensemble.n_stages, self.output_names)
 
-    def read(self, X: Any) -> ScoredRows:
-        """Return what is to be known of rows of the user's."""
-        given = self.fitted.read_given(X)
+    def read(self, X: Any, given: Any = None) -> ScoredRows:
+        """Return what is to be known of rows of the user's, of which may be known what the GBMAP is given."""
+        given = self.fitted.read_given(X) if given is None else given
         rows = self.score(X, self.fitted.inputs.of(given))
         strange = None if self.profile is None else self.profile.strange_rows(X)
         return replace(rows, gap=self._gap(given, rows.phi), strange=strange)
@@ -206,7 +205,7 @@ class MonitoredModel:
         return np.where(y[:, None] == positive, 1.0, -1.0)
 
     def outcome(self, X: Any, y: Array, scores: Array, name: str = "y") -> Outcome:
-        """Return what became of rows: the model's own loss, averaged over outputs, and what people speak of."""
+        """Return what became of rows: the model's own loss, the mean over outputs, and what people speak of."""
         targets = self.targets(y, name)
         f = scores if self.foreign is not None else scores + self.initial_score(X)
         if self.foreign is None:
@@ -260,7 +259,8 @@ class MonitoredModel:
     def beyond(self) -> dict[str, Beyond]:
         """What an error of a size can add to each metric.
 
-        Log-odds that are off by d change a probability by at most tanh(d / 4), and one time in two for the worse.
+        Log-odds that are off by d change a probability by at most tanh(d / 4), and for the worse every other
+        time.
         """
         n_outputs = self.fitted.ensemble.n_outputs
         return {

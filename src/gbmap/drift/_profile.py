@@ -158,7 +158,7 @@ class Profile:
             dtype=object,
         )
         levels: list[Array | None] = [None] * p
-        for k in np.flatnonzero(kinds == "category"):
+        for k in np.flatnonzero(kinds == "category").tolist():
             seen = set(columns[k].present.tolist())  # type: ignore[union-attr]
             of_model = known[k]
             seen |= set() if of_model is None else set(of_model.tolist())
@@ -174,7 +174,11 @@ class Profile:
     def with_rows(self, columns: list[Values | None]) -> Profile:
         """Return the profile of these rows too; what the model knows of columns stays as it is."""
         low, high, middle = self.low.copy(), self.high.copy(), self.middle.copy()
-        n_missing, constant, is_constant = self.n_missing.copy(), self.constant.copy(), self.is_constant.copy()
+        n_missing, constant, is_constant = (
+            self.n_missing.copy(),
+            self.constant.copy(),
+            self.is_constant.copy(),
+        )
         n = next((len(each.values) for each in columns if each is not None), 0)
         for k, column in enumerate(columns):
             if column is None or column.is_number != (self.kinds[k] == "number"):

@@ -24,9 +24,11 @@ from gbmap.drift._estimating import estimated
 from gbmap.drift._evidence import Alarm, columns_in
 from gbmap.drift._groups import Groups
 from gbmap.drift._inference import shift_p_values
+from gbmap.drift._judging import Settings, judge
 from gbmap.drift._monitored import ScoredRows, chunks
 from gbmap.drift._sides import Side
-from gbmap.drift.verdict import DriftVerdict, Settings, judge
+from gbmap.drift.loss_estimate import LossEstimate
+from gbmap.drift.verdict import DriftVerdict
 
 _PARTS = ("summary", "features", "coordinates", "regions")
 _OF_ONE = {  # names of columns whose attribute is a plural
@@ -356,18 +358,20 @@ def assess_rows(
     indicators = measures.indicators(alarm.distance_weight)
     reference, words = drifter.reference(), drifter.half_spaces
     evidence = alarm.evidence(batch.mean, batch.variance, measures, outcome, columns_in(monitored, X))
+    level = settings.level
+    estimate = None if calibration is None else estimated(calibration, drifter, measures, 1 - level)
     return DriftAssessment(
         n_rows=len(indicators),
         n_reference_rows=len(reference.scores),
         **alarm.shares(evidence, calibration),
         **_test(batch, reference, calibration, settings.delta * drifter.neighbours.values.std(axis=0)),
-        confidence=1 - settings.level,
+        confidence=1 - level,
         verdict=None
-        if calibration is None
-        else judge(drifter, calibration, evidence, alarm.threshold, settings),
+        if calibration is None or estimate is None
+        else judge(drifter, calibration, evidence, estimate, alarm.threshold, settings),
         **_contributions(drifter, batch, reference, words),
         **_regions(drifter, batch, reference, words, indicators, losses),
-        **_expected_loss(drifter, calibration, measures, 1 - settings.level),
+        **_expected_loss(calibration, estimate),
         mean_loss=None if losses is None else float(losses.mean()),
         feature_names=feature_names,
         output_names=monitored.output_names,
@@ -390,9 +394,7 @@ def _read_batch(drifter: Drifter, X: Any, y: Array | None) -> tuple[Side, Measur
     return side, Measures.join(measures), Outcome.join(known) if known else None
 
 
-def _test(
-    batch: Side, reference: Side, calibration: Calibration | None, delta: Array
-) -> dict[str, Any]:
+def _test(batch: Side, reference: Side, calibration: Calibration | None, delta: Array) -> dict[str, Any]:
     """Return the shift of each output, and what speaks against its being at most delta, (K,)."""
     held_out = reference.scores if calibration is None else calibration.scores
     held_out = reference.scores if held_out is None else held_out
@@ -435,12 +437,9 @@ def _distances(values: Array, reference: Array) -> Array:
     return np.array([wasserstein_distance(*columns) for columns in zip(values.T, reference.T)])
 
 
-def _expected_loss(
-    drifter: Drifter, calibration: Calibration | None, measures: Measures, confidence: float
-) -> dict[str, Any]:
-    if calibration is None:
+def _expected_loss(calibration: Calibration | None, expected: LossEstimate | None) -> dict[str, Any]:
+    if calibration is None or expected is None:
         return {"expected_loss": None, "expected_loss_interval": None, "calibration_loss": None}
-    expected = estimated(calibration, drifter, measures, confidence)
     return {
         "expected_loss": expected.mean,
         "expected_loss_interval": (expected.mean_lower, expected.mean_upper),

@@ -30,13 +30,14 @@ from gbmap.drift._drifter import Drifter
 from gbmap.drift._estimating import estimated
 from gbmap.drift._evidence import Alarm, columns_in, gather
 from gbmap.drift._held_out import HeldOut, check_held_out
+from gbmap.drift._judging import Settings, judge, judge_columns
 from gbmap.drift._measuring import Measuring
 from gbmap.drift._monitored import ScoredRows, is_fitted, monitor
 from gbmap.drift._spread import SpreadDrifter
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate
-from gbmap.drift.verdict import DriftVerdict, Settings, judge, judge_columns
+from gbmap.drift.verdict import DriftVerdict
 
 
 class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
@@ -199,7 +200,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         monitored = self._drifter.monitored
         self.estimator_ = monitored.model
         self.faithfulness_ = monitored.faithfulness(X, rows.phi, rows.scores)
-        self._calibration = None
+        self._calibration: Calibration | None = None
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         self.__dict__.pop("offset_", None)
         deviation = monitored.values(X, y, rows.scores).std(axis=0)
@@ -218,8 +219,10 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _make_drifter(self, X: Any, y: Array) -> tuple[Measuring, ScoredRows]:
-        monitored = monitor(self.estimator, X, y, self.surrogate, self._seed).met(X)
-        rows = monitored.read(X)
+        monitored = monitor(self.estimator, X, y, self.surrogate, self._seed)
+        given = monitored.fitted.read_given(X)
+        monitored = monitored.met(X, given)
+        rows = monitored.read(X, given)
         if self.measure == "spread":
             return SpreadDrifter.of(monitored, rows), rows
         search = (self.n_neighbors, self.algorithm, self.n_jobs)
@@ -234,7 +237,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         return lots
 
     def _calibrate(self, lots: list[HeldOut], deviation: Array, others: Any) -> None:
-        """Keep what held-out rows are like; they are others than the reference rows, or None if they are not."""
+        """Keep what held-out rows are like; `others` are these if the reference does not hold them."""
         self._calibration = Calibration.of(
             Measures.join([lot.measures for lot in lots]),
             Outcome.join([lot.outcome for lot in lots]),
@@ -528,9 +531,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
         X, y = self._read_batch(X, y)
         settings = Settings(delta=delta, level=1 - float(confidence))
-        return assess_rows(
-            drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings
-        )
+        return assess_rows(drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings)
 
     def verdict(
         self,
@@ -599,7 +600,8 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         if columns is not None and columns.has_other_type.any():
             return judge_columns(drifter, columns, len(calibration.losses), float(level))
         evidence = gather(drifter, X, y, self._alarm, columns)
-        return judge(drifter, calibration, evidence, self._alarm.threshold, settings)
+        estimate = estimated(calibration, drifter, evidence.measures, 1 - float(level))
+        return judge(drifter, calibration, evidence, estimate, self._alarm.threshold, settings)
 
     def _read_batch(self, X: Any, y: Any) -> tuple[Any, Array | None]:
         X = self._read_rows(X)

@@ -252,7 +252,7 @@ def _check_calibration(calibration: Calibration) -> None:
         need_numbers(values, shape, what)
     scores, deviation = calibration.scores, calibration.deviation
     need((scores is None) == (deviation is None), "scores of no spread")
-    if scores is not None:
+    if scores is not None and deviation is not None:
         need(isinstance(deviation, np.ndarray) and deviation.ndim == 1, "a spread that is no list")
         need_numbers(deviation, deviation.shape, "a spread that is none")
         need_numbers(scores, (*shape, len(deviation)), what)
@@ -268,14 +268,20 @@ def _check_profile(profile: Profile) -> None:
         need_one_of(kind, ("number", "category", "other"), "kind of a column")
     for counts in (profile.n_missing, profile.n_unseen):
         need(_is_array(counts, shape) and counts.dtype.kind == "i", what)
-        need(bool((counts >= 0).all() and (counts <= profile.n_rows).all()), "counts of more rows than there are")
+        need(
+            bool((counts >= 0).all() and (counts <= profile.n_rows).all()),
+            "counts of more rows than there are",
+        )
     for marks in (profile.is_constant, profile.may_miss):
         need(_is_array(marks, shape) and marks.dtype == bool, what)
     for numbers in (profile.low, profile.high, profile.middle):
         need(_is_array(numbers, shape) and numbers.dtype == np.float64, what)
     need(len(profile.levels) == len(profile.names), what)
     for levels in profile.levels:
-        need(levels is None or (isinstance(levels, np.ndarray) and levels.ndim == 1), "categories that are none")
+        need(
+            levels is None or (isinstance(levels, np.ndarray) and levels.ndim == 1),
+            "categories that are none",
+        )
     need(0 <= profile.n_calibration <= profile.n_rows, "more rows of calibration than there are")
 
 
