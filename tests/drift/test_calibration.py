@@ -76,9 +76,7 @@ def test_calibration_rows_given_are_those_used():
     detector, X_cal, _ = calibrated(n_cal=37)
     assert detector.calibration_size_ == 37
     indicators = np.sort(detector.indicator(X_cal))
-    assert (
-        detector.threshold_ == indicators[36]
-    )  # one row above would be the 2nd of 38, which is more than 5 %
+    assert detector.threshold_ == indicators[36]  # a row above one more would have p = 2 / 38
     assert detector.offset_ == -detector.threshold_
 
 

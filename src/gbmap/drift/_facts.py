@@ -94,7 +94,9 @@ class _Column:
         text = (
             f"column {self.name} is missing in {percent(shares[1])} of the rows, {percent(shares[0])} before"
         )
-        return Fact("missing", self.k, text, *shares, p, "find out where the values went")
+        is_more = shares[1] > shares[0]
+        advice = "find out where the values went" if is_more else "find out what stands in for missing values"
+        return Fact("missing", self.k, text, *shares, p, advice)
 
     def of_unseen(self) -> Fact:
         profile, batch = self.profile, self.batch

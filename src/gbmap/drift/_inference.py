@@ -130,7 +130,7 @@ def ratio_interval(losses: Array, expected: Array, n_rows: float, confidence: fl
         if len(drawn) < _RESAMPLES / 2
         else np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     )
-    return max(0.0, 1 + min(low, 0.0) * spread), 1 + max(high, half) * spread
+    return float(np.exp(min(low, 0.0) * spread)), 1 + max(high, half) * spread
 
 
 def _pairs(losses: Array, expected: Array) -> tuple[Array, Array, Array]:

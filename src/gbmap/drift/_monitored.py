@@ -205,7 +205,7 @@ class MonitoredModel:
         return np.where(y[:, None] == positive, 1.0, -1.0)
 
     def outcome(self, X: Any, y: Array, scores: Array, name: str = "y") -> Outcome:
-        """Return what became of rows: the model's own loss, the mean over outputs, and what people speak of."""
+        """Return what became of rows: the model's own loss, a mean over outputs, and what people speak of."""
         targets = self.targets(y, name)
         f = scores if self.foreign is not None else scores + self.initial_score(X)
         if self.foreign is None:

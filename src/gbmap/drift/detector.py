@@ -490,7 +490,14 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         return self._with_reference("explain").explain(self._read_rows(X))
 
     def assess(
-        self, X: Any, y: Any = None, *, delta: float = 0.1, confidence: float = 0.95
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        delta: float = 0.1,
+        tolerated_alarms: float = 0.1,
+        tolerated_increase: float = 0.1,
+        confidence: float = 0.95,
     ) -> DriftAssessment:
         """Compare a batch of rows with the reference rows: whether predictions have shifted, why and where.
 
@@ -503,6 +510,8 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         delta : float, default=0.1
             The shift of the mean prediction that is tolerated, in standard deviations of y over the
             reference rows (of y - f_0 if the model has an ``init``; for classes, of their scores).
+        tolerated_alarms, tolerated_increase : float, default=0.1
+            As those of `verdict`.
         confidence : float, default=0.95
             One less the level of the verdict; and that of the interval of the expected loss.
 
@@ -530,7 +539,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
         X, y = self._read_batch(X, y)
-        settings = Settings(delta=delta, level=1 - float(confidence))
+        settings = Settings(delta, tolerated_alarms, tolerated_increase, 1 - float(confidence))
         return assess_rows(drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings)
 
     def verdict(

@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from gbmap._utils.typing import Array
-from gbmap.drift import DriftAssessment, DriftDetector
+from gbmap.drift import DriftAssessment, DriftDetector, DriftVerdict
 from gbmap.report._material import Material, Rows
 from gbmap.report._rounding import rounded, significant
 from gbmap.report.contents.columns import is_category, numbers, raw_values
@@ -20,7 +19,6 @@ _NEIGHBORS = 5
 _NUMBERS, _FEWEST_ROWS, _MOST_ROWS = 200_000, 1000, 10_000
 _BINS = 30
 _MOST_REASONS = 20
-_UNLIKELY = 0.01  # a chance below it makes more alarms than expected worth saying
 
 
 @dataclass(frozen=True)
@@ -51,9 +49,12 @@ class Shift:
 class Drift:
     """New rows beside those of the training."""
 
-    # "shifted" if the mean prediction has moved by more than is tolerated; else "unusual" if more rows raise
-    # the alarm than expected, at a level of 1 %; else "none".
+    # The degree of the detector's verdict: "none", "look" or "act"; and all of it in one line.
     verdict: str
+    summary: str
+    findings: list[dict[str, Any]]  # degree, p_value, text and advice of each
+    metrics: dict[str, dict[str, float | None]]  # as those of a verdict
+    level: float | None
     # New rows that were looked at, and those given; reference rows of the detector.
     n_rows: int
     n_given_rows: int
@@ -91,13 +92,24 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     if detector is None:
         detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
     found = detector.assess(new.X, new.y)
+    told = found.verdict if found.verdict is not None else _uncalibrated(found)
     threshold = getattr(detector, "threshold_", None)
     indicators = detector.indicator(held_out.X), detector.indicator(new.X)
     bins, shares = _histograms(*indicators, threshold)
     indicator, alarm = _of_points(material, detector)
     interval = found.expected_loss_interval
     return Drift(
-        verdict=_verdict(found),
+        verdict=told.degree,
+        summary=told.summary,
+        findings=[
+            {"degree": each.degree, "p_value": each.p_value, "text": each.text, "advice": each.advice}
+            for each in told.findings
+        ],
+        metrics={
+            name: {key: significant(value) for key, value in each.items()}
+            for name, each in told.metrics.items()
+        },
+        level=significant(told.level),
         n_rows=len(new),
         n_given_rows=new.n_given,
         n_reference_rows=found.n_reference_rows,
@@ -120,6 +132,12 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     )
 
 
+def _uncalibrated(found: DriftAssessment) -> DriftVerdict:
+    """Return the verdict of a detector that cannot give one."""
+    summary = "the detector has no calibration rows, and no verdict"
+    return DriftVerdict("none", summary, "none", (), (), 0.0, found.n_rows, 0, None, None, {})
+
+
 def _fitted_detector(
     material: Material, reference: Rows, held_out: Rows, rng: np.random.Generator
 ) -> DriftDetector:
@@ -132,17 +150,6 @@ def _fitted_detector(
             f"X_test and y_test must be able to calibrate a DriftDetector for X_new: {error}"
         ) from error
     return detector
-
-
-def _verdict(found: DriftAssessment) -> str:
-    if found.is_shifted:
-        return "shifted"
-    share, expected = found.share_over_threshold, found.calibration_share_over_threshold
-    if share is None or expected is None or share <= expected:
-        return "none"
-    n_alarms = round(share * found.n_rows)
-    chance = binomtest(n_alarms, found.n_rows, max(expected, 1e-9), alternative="greater").pvalue
-    return "unusual" if chance < _UNLIKELY else "none"
 
 
 def _of_outputs(values: Any, outputs: list[int]) -> list[float | None]:
