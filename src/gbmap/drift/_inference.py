@@ -7,8 +7,10 @@ from scipy.stats import betabinom, hypergeom, rankdata, t
 
 from gbmap._utils.typing import Array
 
-_DRAWS = 9_999  # of a permutation test: the smallest p-value is one in ten thousand
-_GROUPS = 256  # different values that count in it; half of them are the largest, one by one
+# Draws of a permutation test: further ones if so many have left it open, by no more than so many above. The
+# smallest p-value is one in ten thousand.
+_DRAWS, _ABOVE = (199, 800, 9_000), (40, 100, np.inf)
+_GROUPS = 128  # different values that count in it; half of them are the largest, one by one
 _RESAMPLES = 1_000  # of an interval
 _MOST_PAIRS = 512  # different rows that count in these
 _NEARLY = 1e-9  # by which counts that are equal may differ, having been multiplied
@@ -71,11 +73,11 @@ def larger_losses(values: Array, reference: Array) -> float:
     seen = size @ np.bincount(group[:n], minlength=n_groups)
     rng, n_more = np.random.default_rng(0), np.zeros(2)
     n_done = 0
-    for n_draws in (999, _DRAWS - 999):  # the rest if the first leave it open
+    for n_draws, most in zip(_DRAWS, _ABOVE):
         drawn = rng.multivariate_hypergeometric(counts, n, size=n_draws, method="marginals")
         n_more += ((drawn @ size.T) >= seen * (1 - _NEARLY)).sum(axis=0)
         n_done += n_draws
-        if n_more.min() > 100:
+        if n_more.min() > most:
             break
     return min(1.0, 2 * float((n_more.min() + 1) / (n_done + 1)))
 

@@ -217,7 +217,7 @@ class DriftAssessment(Result):
     >>> X = rng.normal(size=(500, 3))
     >>> y = np.abs(X[:, 0]) + 0.1 * rng.normal(size=500)
     >>> detector = DriftDetector(GBMAPRegressor(4, random_state=0), random_state=0).fit(X, y)
-    >>> detector.assess(X[:200] + [0, 0, 2]).p_value > 0.9  # the third column does not matter
+    >>> detector.assess(X[:200] + [0, 0, 2]).p_value > 0.5  # the third column does not matter
     True
     >>> drift = detector.assess(X[:200] + [2, 0, 0])
     >>> drift.verdict.degree, str(drift.feature_names[drift.contributions.argmax()])

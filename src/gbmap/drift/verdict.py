@@ -48,9 +48,9 @@ class Finding(Result):
     >>> from gbmap import DriftDetector, GBMAPRegressor
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> detector = DriftDetector(GBMAPRegressor(2, random_state=0), random_state=0).fit(X, X[:, 0])
-    >>> finding = detector.verdict(X[:50] + [3, 0]).findings[0]
-    >>> finding.kind, finding.degree
-    ('prediction', 'act')
+    >>> finding = detector.verdict(X[:50] + [3, 0]).check("prediction")
+    >>> finding.degree, finding.p_value < 1e-6
+    ('act', True)
     """
 
     kind: str
