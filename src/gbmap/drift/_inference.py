@@ -12,7 +12,7 @@ from gbmap._utils.typing import Array
 _DRAWS, _ABOVE = (199, 800, 9_000), (40, 100, np.inf)
 _GROUPS = 128  # different values that count in it; half of them are the largest, one by one
 _RESAMPLES = 1_000  # of an interval
-_MOST_PAIRS = 512  # different rows that count in these
+_MOST_PAIRS = 256  # different rows that count in these
 _NEARLY = 1e-9  # by which counts that are equal may differ, having been multiplied
 
 
@@ -121,18 +121,19 @@ def ratio_interval(losses: Array, expected: Array, n_rows: float, confidence: fl
     if not spread > 0:
         return 1.0, 1.0
     rng = np.random.default_rng(0)
-    before = rng.multinomial(n, share, size=_RESAMPLES)
-    after = rng.multinomial(m, share, size=_RESAMPLES)
-    of_before, of_after = (_ratio(counts, losses, expected) for counts in (before, after))
-    error = _error(before, losses, expected, of_before) * np.sqrt(1 / n + 1 / m)
-    drawn = (of_after - of_before)[error > 0] / error[error > 0]
+    counts = rng.multinomial(n, share, size=_RESAMPLES)
+    of_before = _ratio(counts, losses, expected)
+    of_after = _ratio(rng.multinomial(m, share, size=_RESAMPLES), losses, expected)
+    error = _error(counts, losses, expected, of_before) * np.sqrt(1 / n + 1 / m)
+    some = (error > 0) & (of_before > 0)
     half = float(t.ppf((1 + confidence) / 2, n - 1))
-    low, high = (
-        (-half, half)
-        if len(drawn) < _RESAMPLES / 2
-        else np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-    )
-    return float(np.exp(min(low, 0.0) * spread)), 1 + max(high, half) * spread
+    if some.sum() < _RESAMPLES / 2:
+        return float(np.exp(-half * spread)), 1 + half * spread
+    before, after, error = of_before[some], of_after[some], error[some]
+    upper = np.quantile((after - before) / error, (1 + confidence) / 2)
+    logs = np.log(np.maximum(after, np.finfo(np.float64).tiny) / before)
+    lower = np.quantile(logs * before / error, (1 - confidence) / 2)
+    return float(np.exp(min(lower, 0.0) * spread)), float(1 + max(upper, half) * spread)
 
 
 def _pairs(losses: Array, expected: Array) -> tuple[Array, Array, Array]:

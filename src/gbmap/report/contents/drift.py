@@ -60,7 +60,7 @@ class Drift:
     n_given_rows: int
     n_reference_rows: int
     shifts: list[Shift]  # of each output shown
-    threshold: float | None
+    threshold: float | None  # none either if calibration rows are too few for one
     # The share of new rows, and of calibration rows, above the threshold.
     share_alarmed: float | None
     expected_share_alarmed: float | None
@@ -165,7 +165,8 @@ def _shifts(found: DriftAssessment, outputs: list[int]) -> list[Shift]:
 def _histograms(held_out: Array, new: Array, threshold: float | None) -> tuple[Array, list[Array]]:
     """Return the edges of bins, and the share of rows of either side in each; the last holds all above."""
     both = np.concatenate([held_out, new])
-    top = max(np.quantile(both, 0.98), 1.25 * (threshold or 0.0)) or 1.0
+    level = threshold if threshold is not None and np.isfinite(threshold) else 0.0
+    top = max(np.quantile(both, 0.98), 1.25 * level) or 1.0
     edges = np.linspace(0, top, _BINS)
     shares = [
         np.bincount(np.searchsorted(edges[1:], side, side="left"), minlength=_BINS) / len(side)
