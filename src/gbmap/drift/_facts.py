@@ -52,7 +52,8 @@ def facts(profile: Profile, batch: BatchColumns) -> Iterator[Fact]:
         if batch.has_other_type[k]:
             yield column.of_type()
             continue
-        yield column.of_missing()
+        if not profile.is_constant[k] or profile.constant[k] is not None:
+            yield column.of_missing()
         if profile.is_constant[k]:
             yield column.of_constant()
         elif profile.kinds[k] == "category":

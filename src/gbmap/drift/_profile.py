@@ -16,6 +16,7 @@ from gbmap._utils.scikit_learn import num_samples
 from gbmap._utils.typing import Array, IntArray
 
 _MOST_LEVELS = 10_000  # of a column whose categories are kept
+_MOST_NEW = 0.01  # rows with new categories, of all columns that are trusted to have none
 _EXAMPLES = 3  # of categories that were not seen
 
 
@@ -121,6 +122,8 @@ class Profile:
         The categories that the model was fitted to.
     may_miss : boolean array of shape (p,)
         Whether values were missing in training.
+    knows_all : boolean array of shape (p,)
+        Whether a new category is so rare, by how many came once in training, that its rows are strange.
     n_calibration : int
         Rows of the calibration.
     n_unseen : integer array of shape (p,)
@@ -138,6 +141,7 @@ class Profile:
     is_constant: Array
     levels: tuple[Array | None, ...]
     may_miss: Array
+    knows_all: Array
     n_calibration: int
     n_unseen: IntArray
 
@@ -166,7 +170,7 @@ class Profile:
         empty = np.full(p, np.nan)
         profile = cls(
             names, kinds, 0, np.zeros(p, np.int64), empty, empty, empty, np.empty(p, dtype=object),
-            np.ones(p, bool), tuple(levels), may_miss, 0, np.zeros(p, np.int64),
+            np.ones(p, bool), tuple(levels), may_miss, _rarely_new(columns, levels), 0, np.zeros(p, np.int64),
         )  # fmt: skip
         of_training = profile.with_rows(columns)
         return of_training._replace(may_miss=may_miss | (of_training.n_missing > 0))
@@ -222,7 +226,7 @@ class Profile:
                 continue
             if not self.may_miss[k]:
                 strange |= column.missing
-            if (levels := self.levels[k]) is not None and not column.is_number:
+            if (levels := self.levels[k]) is not None and self.knows_all[k] and not column.is_number:
                 strange |= _unseen(column, levels)
         return strange
 
@@ -300,6 +304,23 @@ class BatchColumns:
 def _unseen(column: Values, levels: Array) -> Array:
     known = {*levels.tolist(), None}
     return np.fromiter((each not in known for each in column.values), bool, len(column.values))
+
+
+def _rarely_new(columns: list[Values | None], levels: list[Array | None]) -> Array:
+    """Return the columns of categories in which next to no row is expected to hold a new one.
+
+    A category that came once would have been new to the others: the share of such rows is what to expect
+    (Good and Turing). Columns are taken from the smallest on, as long as their shares add up to little.
+    """
+    shares = np.full(len(columns), np.inf)
+    for k, column in enumerate(columns):
+        if column is not None and levels[k] is not None:
+            counts = Counter(column.present.tolist()).values()
+            shares[k] = sum(count == 1 for count in counts) / max(len(column.values), 1)
+    order = np.argsort(shares, kind="stable")
+    found = np.zeros(len(columns), dtype=bool)
+    found[order] = np.cumsum(shares[order]) <= _MOST_NEW
+    return found
 
 
 def _ordered(values: set[Any]) -> Array:

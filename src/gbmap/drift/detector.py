@@ -620,7 +620,11 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _alarm(self) -> Alarm:
-        return Alarm(getattr(self, "threshold_", None), self.distance_weight, self._rounding)
+        threshold = getattr(self, "threshold_", None)
+        known = None if self._calibration is None else self._calibration.indicators
+        if threshold == np.inf and known is not None and np.isfinite(known).all():
+            threshold = None  # there are too few rows for one
+        return Alarm(threshold, self.distance_weight, self._rounding)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_drifter")

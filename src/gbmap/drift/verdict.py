@@ -91,7 +91,7 @@ class DriftVerdict(Result):
         number of checks, or by twice the number of what was tested of columns.
     n_rows, n_calibration : int
     share_of_alarms : float or None
-        None if no prediction could be made, as are the next two.
+        None without a threshold, if calibration rows are too few for one, or if no prediction could be made.
     expected_share_of_alarms : float or None
         That of the calibration rows.
     metrics : dict of dict of float

@@ -272,7 +272,7 @@ def _check_profile(profile: Profile) -> None:
             bool((counts >= 0).all() and (counts <= profile.n_rows).all()),
             "counts of more rows than there are",
         )
-    for marks in (profile.is_constant, profile.may_miss):
+    for marks in (profile.is_constant, profile.may_miss, profile.knows_all):
         need(_is_array(marks, shape) and marks.dtype == bool, what)
     for numbers in (profile.low, profile.high, profile.middle):
         need(_is_array(numbers, shape) and numbers.dtype == np.float64, what)
