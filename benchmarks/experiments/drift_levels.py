@@ -1,6 +1,6 @@
 """Whether the levels of the verdict on drift hold where nothing has changed, by tasks, noises and sizes.
 
-Each repeat draws a model's calibration rows and a batch anew, from the same distribution. There are
+Calibration rows and a batch are drawn anew each time, from the same distribution. There are
 `MODELS` models of each task, fitted to `FITTED` rows each, that take turns.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ Rows = tuple[Any, NDArray[Any]]
 # Draws lots of rows of given sizes that share none, for a fit or for what comes later.
 Draw = Callable[[np.random.Generator, tuple[int, ...], bool], list[Rows]]
 
-REPEATS, QUICK_REPEATS = 100, 10  # times those that are asked for
+DRAWS, QUICK_DRAWS = 100, 10  # in each repeat
 MODELS, FITTED = 5, 400
 LEVEL, CONFIDENCE = 0.05, 0.9
 SIZES = ((20, 200), (200, 200), (1000, 1000))
@@ -35,23 +36,21 @@ THREADS = 1
 
 
 def run(settings: Settings) -> None:
-    """Count what is found, task by task and size by size."""
-    table = settings.table("drift_levels")
-    models: dict[str, Any] = {}
-    for n_calibration, n_rows in SIZES:
-        for task in TASKS:
-            problem = f"{task}, {n_calibration} x {n_rows}"
-            row = base_row(problem, "gbmap", 0, THREADS)
-            if not settings.fresh and table.finished(row):
-                continue
-            with threadpool_limits(1):
-                draw = TASKS[task]()
-                if task not in models:
-                    models[task] = [_fit(draw, seed) for seed in range(MODELS)]
-                repeats = QUICK_REPEATS if settings.quick else REPEATS * settings.repeats
-                seconds, extra = timed(partial(_count, draw, models[task], (n_calibration, n_rows), repeats))
-            _keep(table, row, models[task][0][1], Result(seconds, extra=extra))
-            print(f"{problem}: {extra}", flush=True)
+    """Count what is found, size by size and task by task."""
+    table, models = settings.table("drift_levels"), dict[str, Any]()
+    for repeat, sizes, task in product(range(settings.repeats), SIZES, TASKS):
+        problem = f"{task}, {sizes[0]} x {sizes[1]}"
+        row = base_row(problem, "gbmap", repeat, THREADS)
+        if not settings.fresh and table.finished(row):
+            continue
+        with threadpool_limits(1):
+            draw = TASKS[task]()
+            if task not in models:
+                models[task] = [_fit(draw, seed) for seed in range(MODELS)]
+            draws = range(repeat * DRAWS, repeat * DRAWS + (QUICK_DRAWS if settings.quick else DRAWS))
+            seconds, extra = timed(partial(_count, draw, models[task], sizes, draws))
+        _keep(table, row, models[task][0][1], Result(seconds, extra=extra))
+        print(f"{problem}: {extra}", flush=True)
 
 
 def _keep(table: Table, row: dict[str, str], rows: Rows, result: Result) -> None:
@@ -67,14 +66,14 @@ def _fit(draw: Draw, seed: int) -> tuple[Any, Rows]:
 
 
 def _count(
-    draw: Draw, models: list[tuple[Any, Rows]], sizes: tuple[int, int], repeats: int
+    draw: Draw, models: list[tuple[Any, Rows]], sizes: tuple[int, int], draws: range
 ) -> dict[str, Any]:
     """Return how often what is found and covered."""
     found = dict.fromkeys(("any", "prediction", "alarms", "expected_loss", "loss", "columns"), 0)
     covered = dict.fromkeys(("mean", "rows", "first", "second"), 0.0)
-    for repeat in range(repeats):
-        rng = np.random.default_rng([repeat, *sizes])
-        model, (X, y) = models[repeat % len(models)]
+    for seed in draws:
+        rng = np.random.default_rng([seed, *sizes])
+        model, (X, y) = models[seed % len(models)]
         (X_cal, y_cal), (X_new, y_new) = draw(rng, sizes, False)
         detector = DriftDetector(model).fit(X, y, X_cal=X_cal, y_cal=y_cal)
         verdict = detector.verdict(X_new, y_new, level=LEVEL)
@@ -87,8 +86,8 @@ def _count(
         covered["rows"] += float(np.mean((estimate.lower <= losses) & (losses <= estimate.upper)))
         for place, (name, (_, lower, upper)) in zip(("first", "second"), estimate.metrics.items()):
             covered[place] += bool(lower <= verdict.metrics[name]["known"] <= upper)
-    shares = {name: round(value / repeats, 4) for name, value in covered.items()}
-    return {"repeats": repeats, "found": found, "covered": shares}
+    covered = {name: round(value, 4) for name, value in covered.items()}
+    return {"draws": len(draws), "found": found, "covered": covered}
 
 
 def _numbers(noise: Callable[[np.random.Generator, int], NDArray[Any]], *, classes: bool = False) -> Draw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,10 @@ class Calibration:
         The spread of y over the reference rows.
     metrics : dict of arrays of shape (n,)
         As those of an `Outcome`.
+    score_leeway : array of shape (K,), or None if the rows have met the model itself
+        By how much the mean score of the model may differ from that of the folds' models.
+    reach_leeway : float
+        By what factor the reach of rows may differ for that reason.
     """
 
     measures: Measures
@@ -127,6 +131,8 @@ class Calibration:
     scores: Array | None
     deviation: Array | None
     metrics: dict[str, Array]
+    score_leeway: Array | None = None
+    reach_leeway: float = 1.0
 
     @classmethod
     def of(
@@ -146,6 +152,18 @@ class Calibration:
         return cls(
             measures.take(order), outcome.losses[order], ranks[order], scores[order], deviation, metrics
         )
+
+    def crossed(self, scores: Array, reaches: list[Array]) -> Calibration:
+        """Return the calibration by rows that models of folds have met, given what the model makes of them.
+
+        The model knows these rows, and the folds' models knew fewer: the mean of its scores lies between, or
+        near. How far means of the reach differ from fold to fold, it may differ from them.
+        """
+        assert self.scores is not None
+        leeway = np.abs(scores.mean(axis=0) - self.scores.mean(axis=0))
+        means = np.array([reach.mean() for reach in reaches])
+        factor = float(means.max() / means.mean()) if means.mean() > 0 else 1.0
+        return replace(self, score_leeway=leeway, reach_leeway=factor)
 
     def p_values(self, ranks: Array, rounding: float) -> Array:
         """Return (1 + number of calibration rows at or above) / (n + 1): valid if rows are exchangeable.

@@ -135,7 +135,8 @@ def _of_prediction(calibration: Calibration, evidence: Evidence, settings: Setti
     reference = calibration.scores
     n, n_before = len(evidence.measures.differences), len(reference)
     shift = evidence.mean - reference.mean(axis=0)
-    tolerated = settings.delta * calibration.deviation
+    leeway = calibration.score_leeway
+    tolerated = settings.delta * calibration.deviation + (0.0 if leeway is None else leeway)
     spreads = evidence.variance, reference.var(axis=0, ddof=min(1, n_before - 1))
     p, _ = shift_p_values(np.abs(shift), tolerated, spreads, (n, n_before))
     k = int(p.argmin())
@@ -171,7 +172,7 @@ def _of_expected_loss(
     """Return whether rows reach farther than the calibration's, and are expected to lose more for it."""
     before = float(calibration.losses.mean())
     reached, known = evidence.measures, calibration.measures
-    p = larger_losses(reached.reach + reached.gaps, known.reach + known.gaps)
+    p = larger_losses((reached.reach + reached.gaps) / calibration.reach_leeway, known.reach + known.gaps)
     is_more = estimate.mean > (1 + settings.tolerated_increase) * before
     text = (
         f"a loss of {number(estimate.mean)} is to be expected, {number(estimate.mean_lower)} to "

@@ -212,7 +212,11 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             self._calibrate([lot], deviation, X_cal)
             self.faithfulness_ = monitored.faithfulness(X_cal, lot.rows.phi, lot.rows.scores)
         elif not was_fitted and (folds := self._folds(y)) is not None:
-            self._calibrate(self._cross_fit(X, y, folds), deviation, None)
+            lots = self._cross_fit(X, y, folds)
+            self._calibrate(lots, deviation, None)
+            assert self._calibration is not None
+            reaches = [lot.measures.reach for lot in lots]
+            self._calibration = self._calibration.crossed(rows.scores, reaches)
         self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
         if self._calibration is not None:
             self.set_threshold(false_alarm_rate=self.false_alarm_rate)

@@ -256,6 +256,10 @@ def _check_calibration(calibration: Calibration) -> None:
         need(isinstance(deviation, np.ndarray) and deviation.ndim == 1, "a spread that is no list")
         need_numbers(deviation, deviation.shape, "a spread that is none")
         need_numbers(scores, (*shape, len(deviation)), what)
+        if calibration.score_leeway is not None:
+            need_numbers(calibration.score_leeway, deviation.shape, "a leeway that does not fit")
+    need_members(calibration, reach_leeway=float)
+    need(1 <= calibration.reach_leeway < np.inf, f"a leeway of {calibration.reach_leeway}")
 
 
 def _check_profile(profile: Profile) -> None:
