@@ -14,7 +14,7 @@ from benchmarks.verdicts import HEADER, Target
 INTRODUCTION = f"""\
 Where nothing has changed: calibration rows and a batch are drawn anew each time, from one distribution,
 for five models of each task that were fitted to 400 rows each. The synthetic rows have a category of 20
-levels and a column with a tenth of its values missing; the noise of the target is normal, t with three degrees
+levels and a column with a tenth of its values missing; the noise of the target is normal, t with 3 degrees
 of freedom (its squares have no variance) or lognormal. *Found* is the share of verdicts other than "none" at
 `level={LEVEL}`, with labels; *by* counts what was found. *Mean* is the share of intervals of
 {CONFIDENCE:.0%} by `DriftDetector.estimate_loss` that hold the mean loss of the batch, *RMSE or accuracy* and
