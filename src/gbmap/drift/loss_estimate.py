@@ -17,7 +17,6 @@ from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._inference import ratio_interval
 from gbmap.drift._places import level_ties
 
-_NEGLIGIBLE = 0.02  # a share of the mean loss that may be added in vain
 _FEW_GAPS = 10  # calibration rows with missing values, which say little
 _FOLDS = 5  # of calibration rows, so that what is expected of one is found without it
 
@@ -129,7 +128,7 @@ class LossModel:
     ----------
     curve : fitted IsotonicRegression
     border : float
-        The distance d at the border.
+        The distance d at the border: as far astray as the farthest calibration row.
     losses : array of shape (n,)
         Of the calibration rows.
     expected : array of shape (n,)
@@ -150,7 +149,7 @@ class LossModel:
     def of(cls, measures: Measures, losses: Array, beyond: Beyond, rounding: float) -> LossModel:
         """Fit to calibration rows, whose measures are known up to rounding."""
         reach = level_ties(measures.reach, 2 * rounding)  # the sum of two measures
-        border = _border(measures.astray, float(losses.mean()), beyond)
+        border = float(measures.astray.max())
         by_gap = beyond.at_most(measures.gaps)
         share = _share_of_gap(losses, np.where(measures.is_strange, 0.0, by_gap))
         by_gap = np.where(measures.is_strange, 1.0, share) * by_gap
@@ -205,21 +204,6 @@ class LossModel:
 
 def _curve(reach: Array, losses: Array) -> IsotonicRegression:
     return IsotonicRegression(out_of_bounds="clip").fit(reach, losses)
-
-
-def _border(astray: Array, mean: float, beyond: Beyond) -> float:
-    """Return how far astray rows like these go.
-
-    Farther than all of them by as much as the farthest is beyond the second, as far as it takes for what
-    lies beyond to add little to the mean loss of rows like these.
-    """
-    *_, second, first = np.append(0.0, np.sort(astray))
-    if second <= 0:
-        return float(first)
-    factors = np.linspace(1.0, first / second, 50)
-    added = beyond.mean_up_to(np.full(1, first)) - beyond.mean_up_to(factors * second)
-    enough = added <= _NEGLIGIBLE * len(astray) * mean
-    return float(first * (factors[np.argmax(enough)] if enough.any() else factors[-1]))
 
 
 def _share_of_gap(losses: Array, by_gap: Array) -> float:
