@@ -92,24 +92,13 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     if detector is None:
         detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
     found = detector.assess(new.X, new.y)
-    told = found.verdict if found.verdict is not None else _uncalibrated(found)
     threshold = getattr(detector, "threshold_", None)
     indicators = detector.indicator(held_out.X), detector.indicator(new.X)
     bins, shares = _histograms(*indicators, threshold)
     indicator, alarm = _of_points(material, detector)
     interval = found.expected_loss_interval
     return Drift(
-        verdict=told.degree,
-        summary=told.summary,
-        findings=[
-            {"degree": each.degree, "p_value": each.p_value, "text": each.text, "advice": each.advice}
-            for each in told.findings
-        ],
-        metrics={
-            name: {key: significant(value) for key, value in each.items()}
-            for name, each in told.metrics.items()
-        },
-        level=significant(told.level),
+        **_told(found.verdict),
         n_rows=len(new),
         n_given_rows=new.n_given,
         n_reference_rows=found.n_reference_rows,
@@ -132,10 +121,22 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     )
 
 
-def _uncalibrated(found: DriftAssessment) -> DriftVerdict:
-    """Return the verdict of a detector that cannot give one."""
-    summary = "the detector has no calibration rows, and no verdict"
-    return DriftVerdict("none", summary, "none", (), (), 0.0, found.n_rows, 0, None, None, {})
+def _told(verdict: DriftVerdict | None) -> dict[str, Any]:
+    """Return what a verdict says; a detector without calibration rows has none."""
+    if verdict is None:
+        summary = "the detector has no calibration rows, and so no verdict"
+        return {"verdict": "none", "summary": summary, "findings": [], "metrics": {}, "level": None}
+    shown = ("degree", "p_value", "text", "advice")
+    return {
+        "verdict": verdict.degree,
+        "summary": verdict.summary,
+        "findings": [{name: getattr(each, name) for name in shown} for each in verdict.findings],
+        "metrics": {
+            name: {key: significant(value) for key, value in each.items()}
+            for name, each in verdict.metrics.items()
+        },
+        "level": significant(verdict.level),
+    }
 
 
 def _fitted_detector(
