@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from gbmap.drift._inference import larger_losses, ratio_interval, shift_p_values
 PAPER = ["california", "airquality", "abalone"] if os.environ.get("GBMAP_DATA") else []
 SETS = pytest.mark.parametrize("name", ["friedman", "breast-cancer", *PAPER])
 LEVEL = 0.05
+GOLDEN = Path(__file__).parents[1] / "files" / "golden"
 
 
 def rows_of(name, n=3000):
@@ -264,6 +266,16 @@ def test_a_stored_detector_gives_the_same_verdict(tmp_path):
     loaded = gbmap.load(tmp_path / "detector.gbmap")
     strange = X.assign(kind="mauve", site=2.0)
     assert loaded.verdict(strange, y).to_dict() == detector.verdict(strange, y).to_dict()
+
+
+def test_a_detector_of_an_earlier_version_says_what_it_can():
+    detector = gbmap.load(GOLDEN / "format-1-detector.gbmap")
+    X = np.random.default_rng(0).normal(size=(30, detector.n_features_in_))
+    verdict = detector.verdict(X, np.full(30, 1e3))
+    assert [each.kind for each in verdict.checks] == ["alarms", "expected_loss", "loss"]
+    assert (verdict.degree, verdict.metrics) == ("act", {})
+    assert verdict.summary.startswith("30 rows; ")
+    assert detector.assess(X).verdict.summary == detector.verdict(X).summary
 
 
 def test_without_reference_rows_there_is_a_verdict_too():

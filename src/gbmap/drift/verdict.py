@@ -210,8 +210,8 @@ def _metrics_in_words(verdict: DriftVerdict) -> str:
             found.append(f"{WORDS[name]} {before} -> {number(known)}")
         else:
             found.append(f"{WORDS[name]} {before} before, {number(each['expected'])} expected")
-    if not found:
-        return f"{counted(verdict.n_rows, 'row')} that cannot be predicted"
+    if not found:  # nothing can be predicted, or the detector is of an earlier version
+        return counted(verdict.n_rows, "row") + ("" if verdict.checks else " that cannot be predicted")
     is_known = next(iter(verdict.metrics.values()))["known"] is not None
     what = "labelled row" if is_known else "row"
     shown = found[:1] if next(iter(verdict.metrics)) == "rmse" else found
