@@ -20,6 +20,7 @@ from benchmarks.experiments import (
     distances,
     drift,
     drift_cuts,
+    drift_levels,
     drift_loss,
     drift_points,
     explaining,
@@ -53,6 +54,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "distances": (distances.run, neighbours.run),
     "neighbours": (neighbour_scores.run,),
     "drift": (drift.run, drift_cuts.run, drift_loss.run),
+    "levels": (drift_levels.run,),
     "features": (features.run,),
     "predictors": (predictors.run,),
     "defaults": (defaults.run,),
@@ -85,6 +87,7 @@ HELP = {
     "neighbours": "k-NN in the embedding and in the columns, on the real data sets",
     "distances": "path distances beside embedding distances; exact and approximate neighbours",
     "explaining": "the time to explain rows, beside that to predict them",
+    "levels": "false verdicts on drift and the coverage of estimated losses where nothing has changed",
     "drift": "indicators of drift and estimates of the loss, on the drift splits of the real data sets",
 }
 

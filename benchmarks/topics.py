@@ -15,6 +15,7 @@ from benchmarks.sections import (
     distances,
     drift,
     drift_cuts,
+    drift_levels,
     drift_loss,
     drift_points,
     explaining,
@@ -82,6 +83,12 @@ TOPICS = (
         "The loss without labels",
         "the mean loss of rows, estimated without their labels",
         (drift_loss,),
+    ),
+    Topic(
+        "levels",
+        "Verdicts where nothing has changed",
+        "how often a change is found where there is none, and whether intervals of the loss hold",
+        (drift_levels,),
     ),
     Topic(
         "explanations",

@@ -68,6 +68,8 @@ def results():
             assessed,
             assessed.coordinates,
             assessed.regions,
+            assessed.verdict,
+            assessed.verdict.findings[0],
             drift.explain(X.head(3)),
             drift.estimate_loss(X),
         ]

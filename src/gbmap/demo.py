@@ -121,18 +121,13 @@ def _find_drift(
         ("shifted by one pixel", shifted, y_new),
     ):
         alarmed = float((detector.predict(rows) == -1).mean())
-        p_value = detector.assess(rows).p_value
+        degree = detector.verdict(rows).degree
         accuracy = model.score(rows, labels)
         lines.append(
-            f"  {name:<21} {alarmed:>4.0%} of the rows alarmed, {_p(p_value)}"
+            f"  {name:<21} {alarmed:>4.0%} of the rows alarmed, verdict: {degree:<4}"
             f"   (accuracy, had we labels: {accuracy:.2f})"
         )
     _say("", "Can the predictions be trusted? The alarm sees no labels.", *lines)
-
-
-def _p(value: Any) -> str:
-    smallest = float(np.min(value))
-    return "p < 0.001" if smallest < 1e-3 else f"p = {smallest:.3f}"
 
 
 def _write_report(

@@ -13,7 +13,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm, wasserstein_distance
+from scipy.stats import t, wasserstein_distance
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -52,6 +52,12 @@ def classifier(**options):
 
 def detector(model, X, y, **further):
     return DriftDetector(model, random_state=0).fit(X, y, **further)
+
+
+def is_shifted(assessment):
+    """Return whether the mean prediction has moved, several outputs sharing the chance of a false alarm."""
+    p_values = np.atleast_1d(assessment.p_value)
+    return bool(len(p_values) * p_values.min() < 1 - assessment.confidence)
 
 
 def table(X):
@@ -125,7 +131,7 @@ def test_every_kind_is_here():
 def test_rows_of_the_same_distribution_are_no_shift(n):
     X, y = draw()
     found = detector(regressor().fit(X, y), X, y)
-    alarms = [found.assess(draw(n, seed=seed)[0]).is_shifted for seed in range(1, 41)]
+    alarms = [is_shifted(found.assess(draw(n, seed=seed)[0])) for seed in range(1, 41)]
     assert sum(alarms) <= 2
 
 
@@ -136,9 +142,9 @@ def test_a_tiny_shift_never_becomes_significant_however_many_rows_there_are():
     assessment = found.assess(new)
     assert 3 * assessment.standard_error < assessment.shift < assessment.delta
     assert assessment.p_value > 0.999
-    assert not assessment.is_shifted
-    assert found.assess(new, delta=0).is_shifted  # the shift is real
-    assert not found.assess(new - [0, 0.04, 0]).is_shifted  # a hundredth of a standard deviation
+    assert not is_shifted(assessment)
+    assert is_shifted(found.assess(new, delta=0))  # the shift is real
+    assert not is_shifted(found.assess(new - [0, 0.04, 0]))  # a hundredth of a standard deviation
 
 
 def test_a_real_shift_is_found_and_belongs_to_the_right_feature():
@@ -146,8 +152,8 @@ def test_a_real_shift_is_found_and_belongs_to_the_right_feature():
     found = detector(regressor().fit(X, y), X, y)
     by_first = found.assess(draw(200, seed=1, shift=(2.0, 0.0))[0])
     by_second = found.assess(draw(200, seed=1, shift=(0.0, -1.0))[0])
-    assert by_first.is_shifted
-    assert by_second.is_shifted
+    assert is_shifted(by_first)
+    assert is_shifted(by_second)
     assert by_first.shift > 0.5
     assert by_second.shift == pytest.approx(-1, abs=0.25)
     assert np.abs(by_first.contributions).argmax() == 0
@@ -162,7 +168,7 @@ def test_columns_that_do_not_matter_get_nothing():
     new, _ = draw(200, seed=1)
     assessment = found.assess(np.column_stack([new[:, :2], 100 * new[:, 2]]))
     assert assessment.contributions[2] == 0
-    assert not assessment.is_shifted
+    assert not is_shifted(assessment)
     assert assessment.distance < 0.2
 
 
@@ -246,7 +252,8 @@ def test_the_p_value_is_the_worst_case_over_tolerated_shifts():
     assert_allclose(assessment.standard_error, error)
     true_shifts = np.linspace(-assessment.delta, assessment.delta, 101)
     size = abs(assessment.shift)
-    chances = norm.sf(size, true_shifts, error) + norm.cdf(-size, true_shifts, error)
+    freedom = len(X) - 1
+    chances = t.sf(size, freedom, true_shifts, error) + t.cdf(-size, freedom, true_shifts, error)
     assert_allclose(assessment.p_value, chances.max())
     assert 0.001 < assessment.p_value < 0.5
 
@@ -265,8 +272,8 @@ def test_several_outputs_share_the_chance_of_a_false_alarm():
     least = assessment.p_value.min()
     assert assessment.p_value.shape == (2,)
     assert 1e-12 < least < 0.4
-    assert found.assess(new, delta=0.25, confidence=1 - 2.001 * least).is_shifted
-    assert not found.assess(new, delta=0.25, confidence=1 - 1.999 * least).is_shifted
+    assert is_shifted(found.assess(new, delta=0.25, confidence=1 - 2.001 * least))
+    assert not is_shifted(found.assess(new, delta=0.25, confidence=1 - 1.999 * least))
 
 
 def test_a_batch_of_one_row_has_the_variance_of_the_reference():
@@ -274,7 +281,7 @@ def test_a_batch_of_one_row_has_the_variance_of_the_reference():
     h = found.estimator_.predict(X)
     near, far = found.assess([[0.7, 0.0, 0.0]]), found.assess([[0.0, -9.0, 0.0]])
     assert_allclose(near.standard_error, h.std(ddof=1) * np.sqrt(1 + 1 / len(X)))
-    assert (near.n_rows, near.is_shifted, far.is_shifted) == (1, False, True)
+    assert (near.n_rows, is_shifted(near), is_shifted(far)) == (1, False, True)
     assert_allclose(far.contributions.sum(), far.shift)
     assert far.regions.n_rows.sum() == 1
 
@@ -283,8 +290,8 @@ def test_equal_rows_are_judged_as_the_few_that_they_are():
     X = np.random.default_rng(0).integers(0, 2, (400, 2)).astype(float)
     y = 3 * X[:, 0] + X[:, 1]
     found = detector(regressor(n_components=2).fit(X, y), X, y)
-    assert not found.assess([[1.0, 0.0]] * 2).is_shifted
-    assert found.assess([[1.0, 0.0]] * 200).is_shifted
+    assert not is_shifted(found.assess([[1.0, 0.0]] * 2))
+    assert is_shifted(found.assess([[1.0, 0.0]] * 200))
 
 
 def test_a_model_without_learners_never_shifts():
@@ -292,7 +299,7 @@ def test_a_model_without_learners_never_shifts():
     y = np.full(len(X), 3.0)
     assessment = detector(regressor().fit(X, y), X, y).assess(X[:10] + 100)
     assert (assessment.shift, assessment.standard_error, assessment.delta) == (0, 0, 0)
-    assert (assessment.p_value, assessment.is_shifted, assessment.distance) == (1, False, 0)
+    assert (assessment.p_value, is_shifted(assessment), assessment.distance) == (1, False, 0)
     assert set(assessment.coordinates.half_spaces) <= {"everywhere", "nowhere"}
 
 
@@ -396,7 +403,7 @@ def test_through_a_pipeline_the_answer_is_in_the_columns_and_words_of_the_user()
     assessment = found.assess(only_rome)
     assert list(assessment.feature_names) == ["city", "age", "noise"]
     moved = found.assess(X.assign(age=X["age"] + 30))
-    assert moved.is_shifted
+    assert is_shifted(moved)
     assert moved.feature_names[np.abs(moved.contributions).argmax()] == "age"
     assert_allclose(moved.contributions[0], 0, atol=0.1)
     words = " ".join([*assessment.coordinates.half_spaces, *assessment.regions.descriptions])
@@ -418,7 +425,7 @@ def test_the_share_of_alarms_stands_beside_that_of_the_calibration_rows():
     new, _ = draw(200, seed=1, shift=(1.5, 0.0))
     assessment = found.assess(new)
     assert assessment.share_over_threshold == (found.predict(new) == -1).mean()
-    assert assessment.calibration_share_over_threshold == 0.05
+    assert assessment.calibration_share_over_threshold == 0.0475  # of 400 rows 19: with the new one 20 of 401
     found.set_threshold(quantile=0.5)
     assert found.assess(new).calibration_share_over_threshold == 0.5
 

@@ -113,7 +113,7 @@ def test_a_model_without_a_spread_is_refused():
 def test_held_out_rows_calibrate_and_rows_of_the_fit_do_not():
     model = GBMAPRegressor(2, random_state=0).fit(X[:300], Y[:300])
     fresh = DriftDetector(model, measure="spread").fit(X[:300], Y[:300], X_cal=X[300:], y_cal=Y[300:])
-    assert np.mean(fresh.predict(X[300:]) == -1) == 0.05
+    assert np.sum(fresh.predict(X[300:]) == -1) == 14  # with a new row it is 15 of 301
     with pytest.raises(ValueError, match="X_cal must hold rows that the model was not trained on"):
         DriftDetector(model, measure="spread").fit(X[:300], Y[:300], X_cal=X[:300], y_cal=Y[:300])
 

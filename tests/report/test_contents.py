@@ -158,7 +158,8 @@ def test_drift_is_what_the_detector_says(report, model, diabetes):
     detector = DriftDetector(model, random_state=0).fit(X, y, X_cal=X_test, y_cal=y_test)
     new = X_test.assign(bmi=X_test.bmi + 15)
     found, drift = detector.assess(new), report["drift"]
-    assert drift["verdict"] == "shifted"
+    assert (drift["verdict"], drift["summary"]) == ("act", found.verdict.summary)
+    assert [each["text"] for each in drift["findings"]] == [each.text for each in found.verdict.findings]
     assert_allclose(drift["shifts"][0]["shift"], found.shift, rtol=1e-5)
     assert_allclose(drift["share_alarmed"], np.mean(detector.predict(new) < 0), rtol=1e-5)
     assert_allclose(drift["expected_loss"], detector.estimate_loss(new).mean, rtol=1e-5)

@@ -177,8 +177,9 @@ def test_the_page_holds_the_numbers_of_its_twin(page, report, contents):
     score = contents["performance"]["contenders"][0]["scores"]["r2"]
     assert page.text_content(".tiles .own .figure") == f"{score:.3f}"
     drift = contents["drift"]
-    assert percent(drift["share_alarmed"]) in page.text_content("#drift .verdict")
-    assert number(drift["shifts"][0]["shift"], sign=True) in page.text_content("#drift .verdict")
+    assert drift["summary"] in page.text_content("#drift .verdict")
+    assert percent(drift["share_alarmed"]) in page.text_content("#drift .facts")
+    assert number(drift["shifts"][0]["shift"], sign=True) in page.text_content("#drift .facts")
 
 
 def test_hostile_names_stay_text(page, class_page):

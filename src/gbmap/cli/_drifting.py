@@ -1,11 +1,10 @@
-"""Whether a table has drifted: the two tests, and what has changed in which columns."""
+"""Whether a table has drifted: the verdict, and what has changed in which columns."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.stats import betabinom
 
 from gbmap._fit.columns import UNKNOWN
 from gbmap._fitted.model import FittedModel, dense
@@ -19,42 +18,22 @@ _NEW_SCALE = 0.1  # what one standard deviation of a share is taken for that was
 def assess(
     model: Any, sample: Sample, *, delta: float, tolerated_alarms: float, confidence: float
 ) -> dict[str, Any]:
-    """Test a sample for drift, and say what is different.
-
-    There are two tests, of the mean prediction and of the share of alarms; each may be wrong with half of
-    the chance that is left by `confidence`.
-    """
-    each = 1 - (1 - confidence) / 2
-    found = model.detector_.assess(sample.features, sample.targets, delta=delta, confidence=each)
-    shares = found.share_over_threshold, found.calibration_share_over_threshold
-    more = alarms(*shares, tolerated_alarms, found.n_rows, model.detector_.calibration_size_, each)
+    """Give the verdict on a sample, and say what is different."""
+    found = model.detector_.assess(
+        sample.features,
+        sample.targets,
+        delta=delta,
+        tolerated_alarms=tolerated_alarms,
+        confidence=confidence,
+    )
+    told = found.to_dict()
+    verdict = told.pop("verdict")
     return {
-        "drift": bool(found.is_shifted or more["is_more"]),
-        "level": 1 - each,
+        "drift": verdict["degree"] == "act",
+        "verdict": verdict,
         "rows": sample.n_rows,
-        "alarms": more,
         "columns": changes(model, sample.features, found.contributions),
-        "assessment": found.to_dict(),
-    }
-
-
-def alarms(
-    share: float, expected: float, tolerated: float, n_rows: int, n_calibration: int, confidence: float
-) -> dict[str, Any]:
-    """Test whether more rows raise the alarm than are tolerated, however many rows there are.
-
-    The threshold was set by a few calibration rows, so that the share above it is itself uncertain: for C of
-    them it follows a beta distribution of weight C + 1.
-    """
-    rate = min(max(tolerated, 1e-9), 1 - 1e-9)
-    count, weight = round(share * n_rows), n_calibration + 1
-    p_value = float(betabinom.sf(count - 1, n_rows, rate * weight, (1 - rate) * weight))
-    return {
-        "share": share,
-        "expected_share": expected,
-        "tolerated_share": tolerated,
-        "p_value": p_value,
-        "is_more": p_value < 1 - confidence,
+        "assessment": told,
     }
 
 

@@ -1,4 +1,4 @@
-"""``gbmap drift``: whether a model can still be trusted on a table, without labels."""
+"""``gbmap drift``: whether a model can still be trusted on a table, with labels or without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gbmap._utils.text import counted, number, percent
+from gbmap._utils.text import number, percent
 from gbmap.cli._errors import Code, UsageError
 from gbmap.cli._models import (
     frames_of,
@@ -23,7 +23,9 @@ from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
 
 _SHOWN_COLUMNS = 10
-_SHOWN_CLASSES = 5
+_SHOWN_FINDINGS = 10
+_DEGREES = {"none": "No drift found.", "look": "Look at it.", "act": "Drift found."}
+WORDS = {"rmse": "RMSE", "mae": "MAE", "accuracy": "accuracy", "log_loss": "log loss"}
 
 
 def drift(
@@ -54,12 +56,12 @@ def drift(
             max=1,
             metavar="SHARE",
             callback=finite,
-            help="The share of alarmed rows that is tolerated.",
+            help="The share of rows that may raise the alarm.",
         ),
     ] = 0.1,
     confidence: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="One less the chance of a false drift found."),
+        typer.Option(metavar="SHARE", help="One less the chance of finding anything if nothing has changed."),
     ] = 0.95,
     max_rows: Annotated[
         int, typer.Option(min=1, metavar="ROWS", help="Beyond, a random sample of so many rows is tested.")
@@ -69,13 +71,14 @@ def drift(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Tell whether a table has drifted away from a model.
+    """Tell whether a model can still be trusted on a table.
 
-    Compares it with the rows that the model was fitted to; needs no labels. Exits
-    with 1 if the mean prediction has shifted by more than --delta, or if more than
-    the share --alarms of the rows raise the alarm (5 % do without drift): rows whose
-    prediction is far from that of their neighbours. Says which columns are to blame,
-    and which loss to expect. If the target is in DATA, its loss is shown too.
+    Looks at the mean prediction, the share of rows that raise the alarm, the loss
+    to expect, that by the targets if DATA has them, and at each column: categories
+    that are new, values that are missing, out of range or of other units. Says what
+    changed, how surely, and what to do. Exits with 1 if it finds that predictions
+    are worse or cannot be relied on; changes that need no more than a look, such as
+    those of a column that counts for little, end with 0.
 
     For example:
       gbmap drift houses.gbmap new.csv
@@ -132,26 +135,25 @@ def _rows(
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    found, more = document["assessment"], document["alarms"]
-    level = f"p below {document['level']:.3g}"
-    page.line(f"Drift found ({level})." if document["drift"] else f"No drift found (nothing with {level}).")
-    if document["rows"] > found["n_rows"]:
-        page.line(f"Tested on a random sample of {found['n_rows']:,} of {document['rows']:,} rows.")
-    page.line()
-    shifts = _shifts(found)
-    for name, shift, error, tolerated, p_value in shifts[:_SHOWN_CLASSES]:
-        page.line(
-            f"The mean prediction{name} moved by {shift:+.4g} (standard error {error:.2g}); {tolerated:.4g} "
-            f"is tolerated, p = {p_value:.2g}."
-        )
-    if len(shifts) > _SHOWN_CLASSES:
-        page.line(f"... and {len(shifts) - _SHOWN_CLASSES} more, with no smaller p; --json has them all.")
-    page.line(
-        f"{percent(more['share'])} of {counted(found['n_rows'], 'row')} raise the alarm; "
-        f"{percent(more['expected_share'])} do without drift, {percent(more['tolerated_share'])} are "
-        f"tolerated, p = {more['p_value']:.2g}."
+    verdict = document["verdict"]
+    page.line(f"{_DEGREES[verdict['degree']]} {verdict['summary']}.")
+    if document["rows"] > verdict["n_rows"]:
+        page.line(f"Judged by a random sample of {verdict['n_rows']:,} of {document['rows']:,} rows.")
+    page.heading("What was found" if verdict["findings"] else "What was looked at")
+    page.table(
+        ["degree", "p", "what", "what to do"],
+        [
+            [each["degree"], f"{each['p_value']:.2g}", each["text"], _advice(each)]
+            for each in verdict["findings"] or verdict["checks"]
+        ],
+        numbers=(1,),
+        most=_SHOWN_FINDINGS,
     )
-    _show_loss(page, found)
+    page.line(
+        f"If nothing had changed, anything at all would be found with a chance of at most "
+        f"{percent(verdict['level'])}: p-values allow for all that was looked at."
+    )
+    _show_metrics(page, verdict)
     page.heading("What changed, by column")
     page.table(
         ["column", "in the shift", "in the alarms", "change"],
@@ -164,28 +166,17 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     )
 
 
-def _shifts(found: dict[str, Any]) -> list[tuple[str, float, float, float, float]]:
-    """Return the name of each output, its shift, standard error and tolerated shift, and the p-value.
-
-    Of several, the one of the smallest p-value comes first.
-    Each of several outputs has its chance of a false alarm, which its p-value is made to allow for.
-    """
-    numbers = [found[name] for name in ("shift", "standard_error", "delta", "p_value")]
-    if found["output_names"] is None:
-        return [("", *numbers)]
-    shifts, errors, tolerated, p_values = numbers
-    names = [f" of {name}" for name in found["output_names"]]
-    adjusted = [min(1.0, len(names) * p_value) for p_value in p_values]
-    found_for = zip(names, shifts, errors, tolerated, adjusted, p_values)
-    return [each[:5] for each in sorted(found_for, key=lambda each: each[5])]
+def _advice(finding: dict[str, Any]) -> str:
+    return "" if finding["degree"] == "none" else finding["advice"]
 
 
-def _show_loss(page: Page, found: dict[str, Any]) -> None:
-    if found["expected_loss"] is not None:
-        lower, upper = found["expected_loss_interval"]
-        page.line(
-            f"Expected loss {number(found['expected_loss'])} ({number(lower)} to {number(upper)}); it was "
-            f"{number(found['calibration_loss'])} on rows held out of the fit."
-        )
-    if found["mean_loss"] is not None:
-        page.line(f"Loss on the targets in the table: {number(found['mean_loss'])}.")
+def _show_metrics(page: Page, verdict: dict[str, Any]) -> None:
+    page.heading("How good predictions are")
+    page.table(
+        ["metric", "held out", "expected", "at least", "at most", "by labels"],
+        [
+            [WORDS[name], *(number(each[key]) for key in ("held_out", "expected", "lower", "upper", "known"))]
+            for name, each in verdict["metrics"].items()
+        ],
+        numbers=(1, 2, 3, 4, 5),
+    )

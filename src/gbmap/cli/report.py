@@ -15,11 +15,7 @@ from gbmap.cli._screen import Page, Progress, Screen
 from gbmap.cli._summary import of_schema, of_scores, show_held_out, show_task
 
 _NEW_ROWS = 100_000  # of the second table, beyond which a random sample is looked at
-_VERDICTS = {
-    "none": "No drift found in the new rows.",
-    "unusual": "Unusual rows found: more of the new ones raise the alarm than expected.",
-    "shifted": "Drift found: the mean prediction of the new rows has moved.",
-}
+_VERDICTS = {"none": "No drift found", "look": "Look at the new rows", "act": "Drift found"}
 
 
 def report(
@@ -97,8 +93,9 @@ def report(
             page.to_json(json_out)
     for output in outputs:
         output.tell(screen)
-    drift = None if new is None else page.to_dict()["drift"]["verdict"]
-    document = {"page": str(out), **of_schema(model.schema_), **of_scores(model), "drift": drift}
+    found = None if new is None else page.to_dict()["drift"]
+    drift = {} if found is None else {"drift": found["verdict"], "drift_summary": found["summary"]}
+    document = {"page": str(out), **of_schema(model.schema_), **of_scores(model), "drift": None, **drift}
     screen.result(document, _show)
 
 
@@ -155,5 +152,5 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     show_held_out(page, document)
     page.line()
     if document["drift"] is not None:
-        page.line(_VERDICTS[document["drift"]])
+        page.line(f"{_VERDICTS[document['drift']]}: {document['drift_summary']}.")
     page.line(f"Wrote {document['page']}.")

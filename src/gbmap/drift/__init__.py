@@ -5,13 +5,16 @@ from gbmap.drift.detector import DriftDetector
 from gbmap.drift.euclidean import EuclideanDetector
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate
+from gbmap.drift.verdict import DriftVerdict, Finding
 
 __all__ = [
     "CoordinateShifts",
     "DriftAssessment",
     "DriftDetector",
     "DriftExplanation",
+    "DriftVerdict",
     "EuclideanDetector",
+    "Finding",
     "LossEstimate",
     "RegionShifts",
 ]

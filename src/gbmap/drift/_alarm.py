@@ -31,7 +31,11 @@ class IndicatorAlarm(ABC):
         -------
         score : array of shape (n,)
         """
-        return -self.indicator(X)
+        return -self._ranks(X)
+
+    def _ranks(self, X: Any) -> Array:
+        """Return what decides about rows: the indicator, infinite for those that raise the alarm anyway."""
+        return self.indicator(X)
 
     def decision_function(self, X: Any) -> Array:
         """Return the threshold less the indicator: negative for rows that raise the alarm.
@@ -45,11 +49,12 @@ class IndicatorAlarm(ABC):
         decision : array of shape (n,)
             Zero for an indicator that equals the threshold up to rounding.
         """
-        return self._decide(self.indicator(X))
+        return self._decide(self._ranks(X))
 
-    def _decide(self, indicator: Array) -> Array:
-        decision: Array = self.threshold_ - indicator
-        return np.where(np.abs(decision) <= self._rounding, 0.0, decision)
+    def _decide(self, ranks: Array) -> Array:
+        with np.errstate(invalid="ignore"):  # of infinite ones, which are equal
+            decision: Array = self.threshold_ - ranks
+        return np.where((np.abs(decision) <= self._rounding) | (ranks == self.threshold_), 0.0, decision)
 
     def predict(self, X: Any) -> Array:
         """Return -1 for rows that raise the alarm, +1 for others.

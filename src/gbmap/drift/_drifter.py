@@ -87,7 +87,8 @@ class Drifter(Measuring):
 
     def _measures(self, rows: ScoredRows) -> Measures:
         shares, distances = self.neighbours.find(rows.phi)
-        return Measures(np.abs(rows.scores - self.neighbours.mean(shares)).sum(axis=1), distances)
+        differences = np.abs(rows.scores - self.neighbours.mean(shares)).sum(axis=1)
+        return Measures(differences, distances, rows.strange, rows.gap)
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of rows, chunk by chunk."""

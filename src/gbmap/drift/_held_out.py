@@ -1,16 +1,47 @@
-"""Whether calibration rows are rows that the reference does not hold."""
+"""Rows that are held out to calibrate: what they are like, and whether the reference does not hold them."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
-from gbmap._utils.typing import Array
-from gbmap.drift._monitored import MonitoredModel
+from gbmap._utils.typing import Array, IntArray
+from gbmap.drift._calibration import Measures, Outcome
+from gbmap.drift._measuring import Measuring
+from gbmap.drift._monitored import MonitoredModel, ScoredRows
 
 _UNLIKELY = 1e-6  # a chance of as many repeated rows that is no chance
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A lot of rows that a model was not fitted to.
+
+    Attributes
+    ----------
+    rows : ScoredRows
+    measures : Measures
+    outcome : Outcome
+    n_unseen : integer array of shape (p,)
+        How many hold categories in a column that the model was not fitted to.
+    """
+
+    rows: ScoredRows
+    measures: Measures
+    outcome: Outcome
+    n_unseen: IntArray
+
+    @classmethod
+    def of(cls, drifter: Measuring, X: Any, y: Array) -> HeldOut:
+        rows, measures, outcome = drifter.read_and_measure(X, y, "y_cal")
+        assert outcome is not None
+        profile = drifter.monitored.profile
+        n_unseen = np.zeros(0, np.int64) if profile is None else profile.batch(X).n_unseen
+        return cls(rows, measures, outcome, n_unseen)
 
 
 def check_held_out(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
-
 from gbmap._utils.typing import Array
-from gbmap.drift._calibration import Measures
+from gbmap.drift._calibration import Measures, Outcome
 from gbmap.drift._monitored import MonitoredModel, ScoredRows, chunks
 
 
@@ -47,8 +45,8 @@ class Measuring(ABC):
 
     def read_and_measure(
         self, X: Any, y: Array | None = None, name: str = "y"
-    ) -> tuple[ScoredRows, Measures, Array]:
-        """Return rows as they are read, their measures, and their losses if labels are given, else none."""
+    ) -> tuple[ScoredRows, Measures, Outcome | None]:
+        """Return rows as they are read, their measures, and what became of them if labels are given."""
         rows = self.monitored.read(X)
-        losses = np.empty(0) if y is None else self.monitored.losses(X, y, rows.scores, name)
-        return rows, self._measures(rows), losses
+        outcome = None if y is None else self.monitored.outcome(X, y, rows.scores, name)
+        return rows, self._measures(rows), outcome

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from scipy.special import expit
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -19,12 +21,16 @@ from gbmap._fitted.model import FittedModel
 from gbmap._fitted.table_reader import is_table_model
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
+from gbmap.drift._calibration import Outcome
+from gbmap.drift._profile import Profile
+from gbmap.drift.loss_estimate import Beyond
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP, coordinate_names
 
 _ULPS = 16  # by which numbers that are equal may differ, of the sizes of all that is added up
 _ROWS_AT_A_TIME = 1 << 15  # scored together: bounds the memory for any number of rows
 _LARGEST_LOG_ODDS = 14.0  # probabilities are clipped below
+_COMPLETIONS = 8  # values that a missing one is tried with
 _MOST_CLASSES = 20  # whole numbers with more different values are counts or amounts, not classes
 
 
@@ -40,12 +46,18 @@ class ScoredRows:
         The learners' w . x + c, and the embedding.
     scores : array of shape (n, K)
         f - f_0; f itself of a foreign model.
+    gap : array of shape (n,), or None if no values are missing
+        How far f is from where it might be were these known: the root of the mean square, over all outputs.
+    strange : boolean array of shape (n,), or None if nothing is known of the columns
+        Rows with categories that were not seen, or that miss values which were never missing.
     """
 
     inputs: Any
     z: Array
     phi: Array
     scores: Array
+    gap: Array | None = None
+    strange: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -58,10 +70,27 @@ class MonitoredModel:
         What makes the predictions, pipeline and all.
     fitted : FittedModel
         The GBMAP: the model itself, or one fitted to the predictions of a foreign model.
+    profile : Profile or None
+        What the columns held in training; None in files of before, and where they are sparse.
+    completions : array of shape (S, p), or None
+        Values that columns have, each by itself at even shares of its rows: what a missing one may have been.
     """
 
     model: Any
     fitted: FittedModel
+    profile: Profile | None = None
+    completions: Array | None = None
+
+    def met(self, X: Any, given: Any) -> MonitoredModel:
+        """Return the model with what is to be kept of the columns of the training rows, read already."""
+        p = n_columns(X)
+        known: list[Any] = [None] * p
+        may_miss = np.zeros(p, dtype=bool)
+        if self.foreign is None and self.fitted.preprocessing is None:
+            categories = self.fitted.predictor.fitted_inputs.categories
+            known = known if categories is None else list(categories)
+            may_miss[self.fitted.inputs.missing_source] = True
+        return replace(self, profile=Profile.of(X, known, may_miss), completions=_completions(given))
 
     @property
     def foreign(self) -> Any:
@@ -84,9 +113,33 @@ class MonitoredModel:
         """The names of the coordinates, of shape (M,); after the classes of a foreign model."""
         return coordinate_names(self.fitted.ensemble.n_stages, self.output_names)
 
-    def read(self, X: Any) -> ScoredRows:
-        """Return what is to be known of rows of the user's."""
-        return self.score(X, self.fitted.read(X))
+    def read(self, X: Any, given: Any = None) -> ScoredRows:
+        """Return what is to be known of rows of the user's, of which may be known what the GBMAP is given."""
+        given = self.fitted.read_given(X) if given is None else given
+        rows = self.score(X, self.fitted.inputs.of(given))
+        strange = None if self.profile is None else self.profile.strange_rows(X)
+        return replace(rows, gap=self._gap(given, rows.phi), strange=strange)
+
+    def _gap(self, given: Any, phi: Array) -> Array | None:
+        """Return how far f is from where it might be, were values that are not known those of other rows."""
+        if self.completions is None or scipy.sparse.issparse(given):
+            return None
+        unknown = np.isnan(given)
+        categories = self.fitted.predictor.fitted_inputs.categories
+        if categories is not None:
+            unknown |= (given < 0) & np.array([levels is not None for levels in categories])
+        incomplete = np.flatnonzero(unknown.any(axis=1))
+        if not len(incomplete):
+            return None
+        ensemble = self.fitted.ensemble
+        here, squares = ensemble.sum_outputs(phi[incomplete]), np.zeros(len(incomplete))
+        for values in self.completions:
+            filled = np.where(unknown[incomplete], values, given[incomplete]).astype(given.dtype)
+            there = self.fitted.score(self.fitted.inputs.of(filled))
+            squares += np.abs(there - here).sum(axis=1) ** 2 / len(self.completions)
+        gap = np.zeros(len(given))
+        gap[incomplete] = np.sqrt(squares)
+        return gap
 
     def score(self, X: Any, inputs: Any) -> ScoredRows:
         """Return what is to be known of rows of which the GBMAP's inputs are known."""
@@ -152,16 +205,41 @@ class MonitoredModel:
         positive = self.classes[1:] if len(self.classes) == 2 else self.classes
         return np.where(y[:, None] == positive, 1.0, -1.0)
 
-    def losses(self, X: Any, y: Array, scores: Array, name: str = "y") -> Array:
-        """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
+    def outcome(self, X: Any, y: Array, scores: Array, name: str = "y") -> Outcome:
+        """Return what became of rows: the model's own loss, a mean over outputs, and what people speak of."""
         targets = self.targets(y, name)
+        f = scores if self.foreign is not None else scores + self.initial_score(X)
         if self.foreign is None:
-            each = self.fitted.predictor.row_losses(targets, scores + self.initial_score(X))
+            each = self.fitted.predictor.row_losses(targets, f)
         elif self.classes is None:
-            each = (targets - scores) ** 2
+            each = (targets - f) ** 2
         else:
-            each = np.logaddexp(0.0, -targets * scores)
-        return each.mean(axis=1)
+            each = np.logaddexp(0.0, -targets * f)
+        metrics = self._metrics_of_numbers(targets, f) if self.classes is None else self._of_classes(y, f)
+        return Outcome(each.mean(axis=1), metrics)
+
+    @staticmethod
+    def _metrics_of_numbers(targets: Array, f: Array) -> dict[str, Array]:
+        errors = targets - f
+        return {
+            "squared_error": np.mean(errors**2, axis=1),
+            "absolute_error": np.abs(errors).mean(axis=1),
+        }
+
+    def _of_classes(self, y: Array, f: Array) -> dict[str, Array]:
+        assert self.classes is not None
+        position = {label: k for k, label in enumerate(self.classes.tolist())}
+        true = np.array([position[label] for label in y.tolist()], dtype=np.intp)
+        predicted = (f[:, 0] > 0).astype(np.intp) if f.shape[1] == 1 else f.argmax(axis=1)
+        found = {"error": (predicted != true).astype(np.float64)}
+        if self.foreign is None and not self.fitted.predictor.gives_probabilities:
+            return found
+        if self.foreign is None:
+            p = self.fitted.predictor.probabilities(f)
+        else:
+            p = expit(np.hstack([-f, f]) if f.shape[1] == 1 else f)
+        likely = np.clip(p[np.arange(len(true)), true], np.finfo(np.float64).tiny, 1.0)
+        return found | {"log_loss": -np.log(likely)}
 
     def loss_of_error(self, size: Array) -> Array:
         """Return the loss if one output is off by `size`, (n,) -> (n,); the mean over both directions.
@@ -177,6 +255,21 @@ class MonitoredModel:
         zero = np.zeros_like(error)
         both = self.fitted.predictor.row_losses(zero, error) + self.fitted.predictor.row_losses(zero, -error)
         return both.mean(axis=1) / 2 / n_outputs
+
+    @property
+    def beyond(self) -> dict[str, Beyond]:
+        """What an error of a size can add to each metric.
+
+        Log-odds that are off by d change a probability by at most tanh(d / 4), and for the worse every other
+        time.
+        """
+        n_outputs = self.fitted.ensemble.n_outputs
+        return {
+            "squared_error": Beyond(lambda size: size**2 / n_outputs),
+            "absolute_error": Beyond(lambda size: size / n_outputs),
+            "log_loss": Beyond(lambda size: size),
+            "error": Beyond(lambda size: np.tanh(size / 4) / 2, 1.0),
+        }
 
     def faithfulness(self, X: Any, phi: Array, scores: Array) -> float | None:
         """Return R2 of the GBMAP on a foreign model's predictions; None if the model is a GBMAP."""
@@ -219,6 +312,27 @@ def monitor(estimator: Any, X: Any, y: Array, surrogate: Any, seed: int) -> Moni
             "`surrogate`, a pipeline that prepares X as the estimator does and ends in a GBMAPRegressor."
         ) from error
     return MonitoredModel(estimator, FittedModel.of(surrogate))
+
+
+def n_columns(X: Any) -> int:
+    """Return how many columns rows have."""
+    return len(X.columns) if hasattr(X, "columns") else int(X.shape[1])
+
+
+def _completions(given: Any) -> Array | None:
+    """Return values of each column at even shares of its rows, (S, p), in an order of its own.
+
+    Together they are no row: each column is shuffled by itself.
+    """
+    if scipy.sparse.issparse(given):
+        return None
+    values, rng = np.full((_COMPLETIONS, given.shape[1]), np.nan), np.random.default_rng(0)
+    shares = (np.arange(_COMPLETIONS) + 0.5) / _COMPLETIONS
+    for k, column in enumerate(given.T):
+        present = np.sort(column[~np.isnan(column)])
+        if len(present):
+            values[:, k] = rng.permutation(present[(shares * len(present)).astype(np.intp)])
+    return values
 
 
 def chunks(X: Any, size: int | None = None) -> Iterator[Any]:

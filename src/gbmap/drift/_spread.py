@@ -46,7 +46,7 @@ class SpreadDrifter(Measuring):
 
     def _measures(self, rows: ScoredRows) -> Measures:
         spreads = self._spreads(rows)
-        return Measures(spreads, _UNIFORM * spreads)
+        return Measures(spreads, _UNIFORM * spreads, rows.strange, rows.gap)
 
     def _spreads(self, rows: ScoredRows) -> Array:
         """Return the standard deviation of f, summed over outputs."""

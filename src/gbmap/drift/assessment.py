@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import repeat
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, wasserstein_distance
+from scipy.stats import wasserstein_distance
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
@@ -19,12 +18,17 @@ from gbmap._utils.scikit_learn import num_samples
 from gbmap._utils.shown import Result, Shown, cell, largest_first, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
-from gbmap.drift._calibration import Calibration, Measures
+from gbmap.drift._calibration import Calibration, Measures, Outcome
 from gbmap.drift._drifter import Drifter
+from gbmap.drift._estimating import estimated
+from gbmap.drift._evidence import Alarm, columns_in
 from gbmap.drift._groups import Groups
+from gbmap.drift._inference import shift_p_values
+from gbmap.drift._judging import Settings, judge
 from gbmap.drift._monitored import ScoredRows, chunks
 from gbmap.drift._sides import Side
-from gbmap.drift.loss_estimate import LossModel
+from gbmap.drift.loss_estimate import LossEstimate
+from gbmap.drift.verdict import DriftVerdict
 
 _PARTS = ("summary", "features", "coordinates", "regions")
 _OF_ONE = {  # names of columns whose attribute is a plural
@@ -162,18 +166,19 @@ class DriftAssessment(Result):
     shift : float, per output
         The mean of h over the batch less that over the reference rows, in units of y.
     standard_error : float, per output
-        Of the shift. The variance of a batch counts as at least that of the reference rows: few rows say
-        little about it, and one row nothing.
+        Of the difference that is tested. The variance of a batch counts as at least that of the rows beside:
+        few rows say little about it, and one row nothing.
     delta : float, per output
         The largest shift that is tolerated, in units of y.
     p_value : float, per output
         For the hypothesis that the true shift is at most delta, of either sign: the largest chance of a
-        shift of at least the size seen, by the normal distribution. However many rows there are, it does
-        not become small for a shift below delta. For a batch of one row, it takes h to be normal.
+        shift of at least the size seen, by Student's t. However many rows there are, it does not become
+        small for a shift below delta. The batch is compared with the calibration rows, since the fit has
+        pinned the mean of the others; without them with the reference rows, and p-values are too small then.
     confidence : float
-    is_shifted : bool
-        Whether the hypothesis is refused: a p-value, times the number of outputs, is below
-        ``1 - confidence``.
+    verdict : DriftVerdict or None
+        Whether the model can still be trusted on these rows, as `DriftDetector.verdict` tells; None without
+        calibration rows.
     distance : float, per output
         W1(f), the Wasserstein distance of h between batch and reference, in units of y: at least ``|shift|``.
         Both this and the next are above zero for two samples of the same distribution.
@@ -212,11 +217,11 @@ class DriftAssessment(Result):
     >>> X = rng.normal(size=(500, 3))
     >>> y = np.abs(X[:, 0]) + 0.1 * rng.normal(size=500)
     >>> detector = DriftDetector(GBMAPRegressor(4, random_state=0), random_state=0).fit(X, y)
-    >>> detector.assess(X[:200] + [0, 0, 2]).is_shifted  # the third column does not matter
-    False
+    >>> detector.assess(X[:200] + [0, 0, 2]).p_value > 0.5  # the third column does not matter
+    True
     >>> drift = detector.assess(X[:200] + [2, 0, 0])
-    >>> drift.is_shifted, str(drift.feature_names[drift.contributions.argmax()])
-    (True, 'x0')
+    >>> drift.verdict.degree, str(drift.feature_names[drift.contributions.argmax()])
+    ('act', 'x0')
     """
 
     n_rows: int
@@ -228,7 +233,7 @@ class DriftAssessment(Result):
     delta: Any
     p_value: Any
     confidence: float
-    is_shifted: bool
+    verdict: DriftVerdict | None
     distance: Any
     coordinate_distance: Any
     contributions: Array
@@ -246,7 +251,9 @@ class DriftAssessment(Result):
 
     def _shown(self) -> Shown:
         known = f"{counted(self.n_rows, 'row')} beside {counted(self.n_reference_rows, 'reference row')}"
-        about = f"{'shifted' if self.is_shifted else 'no shift'}; {known}, shift {cell(self.shift)}"
+        about = f"{known}, shift {cell(self.shift)}"
+        if self.verdict is not None:
+            about = f"{self.verdict.degree}; {about}"
         about += f" (p-value {cell(self.p_value)})"
         if self.share_over_threshold is not None:
             about += f", {percents(self.share_over_threshold)} of rows raise the alarm"
@@ -291,7 +298,8 @@ class DriftAssessment(Result):
         numbers = {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if each.name not in ("contributions", "coordinates", "regions", "expected_loss_interval")
+            if each.name
+            not in ("contributions", "coordinates", "regions", "expected_loss_interval", "verdict")
             and not each.name.endswith("_names")
         }
         numbers |= {"expected_loss_lower": lower, "expected_loss_upper": upper}
@@ -338,91 +346,68 @@ def assess_rows(
     y: Array | None,
     *,
     calibration: Calibration | None,
-    threshold: float | None,
-    distance_weight: float,
-    rounding: float,
-    delta: float,
-    confidence: float,
+    alarm: Alarm,
+    settings: Settings,
 ) -> DriftAssessment:
     """Assess a batch of rows of the user's; see `DriftDetector.assess`."""
-    _check_levels(delta, confidence)
+    settings.check()
     monitored, fitted = drifter.monitored, drifter.monitored.fitted
     feature_names = fitted.feature_names  # followed back before anything else is computed
-    batch, measures, losses = _read_batch(drifter, X, y)
-    indicators = measures.indicators(distance_weight)
+    batch, measures, outcome = _read_batch(drifter, X, y)
+    losses = None if outcome is None else outcome.losses
+    indicators = measures.indicators(alarm.distance_weight)
     reference, words = drifter.reference(), drifter.half_spaces
+    evidence = alarm.evidence(batch.mean, batch.variance, measures, outcome, columns_in(monitored, X))
+    level = settings.level
+    estimate = None if calibration is None else estimated(calibration, drifter, measures, 1 - level)
     return DriftAssessment(
         n_rows=len(indicators),
         n_reference_rows=len(reference.scores),
-        **_alarm(indicators, calibration, threshold, rounding),
-        **_test(batch, reference, delta * drifter.neighbours.values.std(axis=0), confidence),
+        **alarm.shares(evidence, calibration),
+        **_test(batch, reference, calibration, settings.delta * drifter.neighbours.values.std(axis=0)),
+        confidence=1 - level,
+        verdict=None
+        if calibration is None or estimate is None
+        else judge(drifter, calibration, evidence, estimate, alarm.threshold, settings),
         **_contributions(drifter, batch, reference, words),
         **_regions(drifter, batch, reference, words, indicators, losses),
-        **_expected_loss(drifter, calibration, measures, confidence),
+        **_expected_loss(calibration, estimate),
         mean_loss=None if losses is None else float(losses.mean()),
         feature_names=feature_names,
         output_names=monitored.output_names,
     )
 
 
-def _read_batch(drifter: Drifter, X: Any, y: Array | None) -> tuple[Side, Measures, Array | None]:
-    """Read the rows once, chunk by chunk; the losses are None without y."""
-    measures, losses = list[Measures](), list[Array]()
+def _read_batch(drifter: Drifter, X: Any, y: Array | None) -> tuple[Side, Measures, Outcome | None]:
+    """Read the rows once, chunk by chunk; there is no outcome without y."""
+    measures, outcomes = list[Measures](), list[Outcome | None]()
 
     def parts() -> Iterator[ScoredRows]:
         for rows, labels in zip(chunks(X), repeat(None) if y is None else chunks(y)):
-            scored, measured, lost = drifter.read_and_measure(rows, labels)
+            scored, measured, outcome = drifter.read_and_measure(rows, labels)
             measures.append(measured)
-            losses.append(lost)
+            outcomes.append(outcome)
             yield scored
 
-    return (
-        drifter.side(num_samples(X), parts()),
-        Measures.join(measures),
-        None if y is None else np.concatenate(losses),
-    )
+    side = drifter.side(num_samples(X), parts())
+    known = [outcome for outcome in outcomes if outcome is not None]
+    return side, Measures.join(measures), Outcome.join(known) if known else None
 
 
-def _check_levels(delta: float, confidence: float) -> None:
-    if not (isinstance(delta, Real) and 0 <= delta < np.inf):
-        raise ValueError(f"delta must be a number of at least 0, in standard deviations of y, got {delta!r}.")
-    if not (isinstance(confidence, Real) and 0 < confidence < 1):
-        raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
-
-
-def _alarm(
-    indicators: Array, calibration: Calibration | None, threshold: float | None, rounding: float
-) -> dict[str, Any]:
-    def share(values: Array) -> float | None:
-        return None if threshold is None else float((values > threshold + rounding).mean())
-
-    return {
-        "share_over_threshold": share(indicators),
-        "calibration_share_over_threshold": None if calibration is None else share(calibration.indicators),
-    }
-
-
-def _test(batch: Side, reference: Side, delta: Array, confidence: float) -> dict[str, Any]:
+def _test(batch: Side, reference: Side, calibration: Calibration | None, delta: Array) -> dict[str, Any]:
     """Return the shift of each output, and what speaks against its being at most delta, (K,)."""
-    shift, variance = batch.mean - reference.mean, np.maximum(batch.variance, reference.variance)
-    error = np.sqrt(variance / len(batch.scores) + reference.variance / len(reference.scores))
-    p_values = _p_values(np.abs(shift), error, delta)
+    held_out = reference.scores if calibration is None else calibration.scores
+    held_out = reference.scores if held_out is None else held_out
+    n, n_before = len(batch.scores), len(held_out)
+    spreads = batch.variance, held_out.var(axis=0, ddof=min(1, n_before - 1))
+    size = np.abs(batch.mean - held_out.mean(axis=0))
+    p_values, error = shift_p_values(size, delta, spreads, (n, n_before))
     return {
-        "shift": of_one(shift),
+        "shift": of_one(batch.mean - reference.mean),
         "standard_error": of_one(error),
         "delta": of_one(delta),
         "p_value": of_one(p_values),
-        "confidence": float(confidence),
-        "is_shifted": bool(len(p_values) * p_values.min() < 1 - confidence),
     }
-
-
-def _p_values(size: Array, error: Array, delta: Array) -> Array:
-    """Return the chance that a shift is estimated at least this large, if it is delta: the worst case."""
-    error = np.maximum(error, np.finfo(np.float64).tiny)
-    with np.errstate(over="ignore"):
-        p: Array = norm.sf((size - delta) / error) + norm.sf((size + delta) / error)
-    return p
 
 
 def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[HalfSpace]) -> dict[str, Any]:
@@ -452,14 +437,9 @@ def _distances(values: Array, reference: Array) -> Array:
     return np.array([wasserstein_distance(*columns) for columns in zip(values.T, reference.T)])
 
 
-def _expected_loss(
-    drifter: Drifter, calibration: Calibration | None, measures: Measures, confidence: float
-) -> dict[str, Any]:
-    if calibration is None:
+def _expected_loss(calibration: Calibration | None, expected: LossEstimate | None) -> dict[str, Any]:
+    if calibration is None or expected is None:
         return {"expected_loss": None, "expected_loss_interval": None, "calibration_loss": None}
-    expected = LossModel.of(calibration, drifter.monitored.loss_of_error, drifter.rounding).estimate(
-        measures, confidence
-    )
     return {
         "expected_loss": expected.mean,
         "expected_loss_interval": (expected.mean_lower, expected.mean_upper),

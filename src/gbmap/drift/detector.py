@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -24,15 +25,19 @@ from gbmap._utils.scikit_learn import (
 )
 from gbmap._utils.typing import Array
 from gbmap.drift._alarm import IndicatorAlarm
-from gbmap.drift._calibration import Calibration, Measures
+from gbmap.drift._calibration import Calibration, Measures, Outcome
 from gbmap.drift._drifter import Drifter
-from gbmap.drift._held_out import check_held_out
+from gbmap.drift._estimating import estimated
+from gbmap.drift._evidence import Alarm, columns_in, gather
+from gbmap.drift._held_out import HeldOut, check_held_out
+from gbmap.drift._judging import Settings, judge, judge_columns
 from gbmap.drift._measuring import Measuring
 from gbmap.drift._monitored import ScoredRows, is_fitted, monitor
 from gbmap.drift._spread import SpreadDrifter
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
-from gbmap.drift.loss_estimate import LossEstimate, LossModel
+from gbmap.drift.loss_estimate import LossEstimate
+from gbmap.drift.verdict import DriftVerdict
 
 
 class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
@@ -65,7 +70,8 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
     surrogate : GBMAPRegressor, a pipeline that ends in one, or None, default=None
         What to fit to a foreign model's predictions; None is the default GBMAPRegressor.
     false_alarm_rate : float, default=0.05
-        The share of calibration rows above ``threshold_`` after `fit`.
+        Rows raise the alarm after `fit` whose p-value is at most this: of rows like the calibration rows, at
+        most this share.
     cv : int, default=5
         Folds of the cross-fitting that calibrates an unfitted estimator.
     algorithm : {"kd_tree", "ball_tree", "brute", "approximate"}, default="kd_tree"
@@ -194,18 +200,23 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         monitored = self._drifter.monitored
         self.estimator_ = monitored.model
         self.faithfulness_ = monitored.faithfulness(X, rows.phi, rows.scores)
-        self._calibration = None
+        self._calibration: Calibration | None = None
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         self.__dict__.pop("offset_", None)
+        deviation = monitored.values(X, y, rows.scores).std(axis=0)
         if X_cal is not None:
             X_cal = self._read_rows(X_cal)
             y_cal = _read_y(y_cal, X_cal, "y_cal")
-            held_out, measures, losses = self._drifter.read_and_measure(X_cal, y_cal, "y_cal")
-            check_held_out(monitored, self._drifter.rounding, (rows.phi, y), (held_out.phi, y_cal))
-            self._calibration = Calibration.of(measures, losses, self.distance_weight, self._rounding)
-            self.faithfulness_ = monitored.faithfulness(X_cal, held_out.phi, held_out.scores)
-        elif not was_fitted:
-            self._calibration = self._cross_fit(X, y)
+            lot = HeldOut.of(self._drifter, X_cal, y_cal)
+            check_held_out(monitored, self._drifter.rounding, (rows.phi, y), (lot.rows.phi, y_cal))
+            self._calibrate([lot], deviation, X_cal)
+            self.faithfulness_ = monitored.faithfulness(X_cal, lot.rows.phi, lot.rows.scores)
+        elif not was_fitted and (folds := self._folds(y)) is not None:
+            lots = self._cross_fit(X, y, folds)
+            self._calibrate(lots, deviation, None)
+            assert self._calibration is not None
+            reaches = [lot.measures.reach for lot in lots]
+            self._calibration = self._calibration.crossed(rows.scores, reaches)
         self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
         if self._calibration is not None:
             self.set_threshold(false_alarm_rate=self.false_alarm_rate)
@@ -213,25 +224,37 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
 
     def _make_drifter(self, X: Any, y: Array) -> tuple[Measuring, ScoredRows]:
         monitored = monitor(self.estimator, X, y, self.surrogate, self._seed)
-        rows = monitored.read(X)
+        given = monitored.fitted.read_given(X)
+        monitored = monitored.met(X, given)
+        rows = monitored.read(X, given)
         if self.measure == "spread":
             return SpreadDrifter.of(monitored, rows), rows
         search = (self.n_neighbors, self.algorithm, self.n_jobs)
         return Drifter.of(monitored, rows, X, y, search), rows
 
-    def _cross_fit(self, X: Any, y: Array) -> Calibration | None:
-        """Return the indicators and losses of each fold for the model and reference rows of the others."""
-        folds = self._folds(y)
-        if folds is None:
-            return None
-        parts = []
+    def _cross_fit(self, X: Any, y: Array, folds: Any) -> list[HeldOut]:
+        """Return what each fold is like for the model and the reference rows of the others."""
+        lots = []
         for train, test in folds.split(np.zeros(len(y)), y):
-            rows, targets = safe_indexing(X, train), y[train]
-            drifter, _ = self._make_drifter(rows, targets)
-            parts.append(drifter.read_and_measure(safe_indexing(X, test), y[test], "y_cal")[1:])
-        measures, losses = zip(*parts)
-        joined = Measures.join(list(measures)), np.concatenate(losses)
-        return Calibration.of(*joined, self.distance_weight, self._rounding)
+            drifter, _ = self._make_drifter(safe_indexing(X, train), y[train])
+            lots.append(HeldOut.of(drifter, safe_indexing(X, test), y[test]))
+        return lots
+
+    def _calibrate(self, lots: list[HeldOut], deviation: Array, others: Any) -> None:
+        """Keep what held-out rows are like; `others` are these if the reference does not hold them."""
+        self._calibration = Calibration.of(
+            Measures.join([lot.measures for lot in lots]),
+            Outcome.join([lot.outcome for lot in lots]),
+            np.concatenate([lot.rows.scores for lot in lots]),
+            deviation,
+            self.distance_weight,
+            self._rounding,
+        )
+        monitored, n_rows = self._drifter.monitored, sum(len(lot.rows.scores) for lot in lots)
+        if monitored.profile is not None:
+            n_unseen = np.sum([lot.n_unseen for lot in lots], axis=0)
+            profile = monitored.profile.calibrated(others, n_unseen, n_rows)
+            self._drifter = replace(self._drifter, monitored=replace(monitored, profile=profile))  # type: ignore[type-var]
 
     def _folds(self, y: Array) -> Any:
         """Return how to cut the rows, or None if they are too few to leave neighbours in every fold."""
@@ -258,6 +281,9 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         """
         return self._measure(X).indicators(self.distance_weight)
 
+    def _ranks(self, X: Any) -> Array:
+        return self._measure(X).ranks(self.distance_weight)
+
     def _measure(self, X: Any) -> Measures:
         return self._checked_drifter().measure(self._read_rows(X))
 
@@ -275,10 +301,10 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             )
         return drifter
 
-    def _decide(self, indicator: Array) -> Array:
+    def _decide(self, ranks: Array) -> Array:
         if not hasattr(self, "threshold_"):
             self._need_calibration()
-        return super()._decide(indicator)
+        return super()._decide(ranks)
 
     @property
     def reference_inputs_(self) -> Any:
@@ -307,8 +333,9 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         indicator, loss : arrays of shape (n,)
         """
         drifter, rows = self._checked_drifter(), self._read_rows(X)
-        _, measures, losses = drifter.read_and_measure(rows, _read_y(y, rows, name), name)
-        return measures.indicators(self.distance_weight), losses
+        _, measures, outcome = drifter.read_and_measure(rows, _read_y(y, rows, name), name)
+        assert outcome is not None
+        return measures.indicators(self.distance_weight), outcome.losses
 
     def p_values(self, X: Any) -> Array:
         """Return conformal p-values: small for rows unlike the calibration rows.
@@ -325,10 +352,10 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         p : array of shape (n,)
             Multiples of ``1 / (calibration_size_ + 1)``.
         """
-        return self._p_values(self.indicator(X))
+        return self._p_values(self._ranks(X))
 
-    def _p_values(self, indicator: Array) -> Array:
-        return self._need_calibration().p_values(indicator, self._rounding)
+    def _p_values(self, ranks: Array) -> Array:
+        return self._need_calibration().p_values(ranks, self._rounding)
 
     def alarms(self, X: Any) -> dict[str, Any]:
         """Return all that is known of each row, of one measurement.
@@ -342,11 +369,12 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         alarms : dict of arrays of shape (n,)
             "indicator"; "p_value", None without calibration rows; "is_alarm", None without a threshold.
         """
-        indicator = self.indicator(X)
+        measures = self._measure(X)
+        ranks = measures.ranks(self.distance_weight)
         return {
-            "indicator": indicator,
-            "p_value": None if self._calibration is None else self._p_values(indicator),
-            "is_alarm": self._decide(indicator) < 0 if hasattr(self, "threshold_") else None,
+            "indicator": measures.indicators(self.distance_weight),
+            "p_value": None if self._calibration is None else self._p_values(ranks),
+            "is_alarm": self._decide(ranks) < 0 if hasattr(self, "threshold_") else None,
         }
 
     def _read_rows(self, X: Any, *, reset: bool = False) -> Any:
@@ -390,7 +418,9 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         quantile : float, default=None
             The quantile of the calibration indicators, in [0, 1].
         false_alarm_rate : float, default=None
-            The share of calibration rows that may lie above, in [0, 1].
+            A row raises the alarm if and only if its p-value is at most this, in [0, 1]: of rows like the
+            calibration rows, at most this share. The level is infinite, and no row raises the alarm, if
+            there are fewer than ``1 / false_alarm_rate - 1`` calibration rows.
         tolerated_loss : float, default=None
             The expected loss up to which a row is to pass, in the units of the model's loss. The
             level is then that of the calibration rows at which the loss, as a rising function of
@@ -418,10 +448,10 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             calibration = self._need_calibration()
             if name == "tolerated_loss":
                 value = calibration.level_of_loss(float(value))
+            elif name == "quantile":
+                value = calibration.level_of_quantile(float(value))
             else:
-                value = calibration.level_of_quantile(
-                    float(value) if name == "quantile" else 1 - float(value)
-                )
+                value = calibration.level_of_rate(float(value))
         self.threshold_ = float(value)
         self.offset_ = -self.threshold_
         return self
@@ -448,9 +478,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         calibration = self._need_calibration()
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
-        drifter = self._drifter
-        model = LossModel.of(calibration, drifter.monitored.loss_of_error, drifter.rounding)
-        return model.estimate(self._measure(X), confidence)
+        return estimated(calibration, self._drifter, self._measure(X), float(confidence))
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of each row into extrapolation, by feature, and local misfit.
@@ -466,7 +494,14 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         return self._with_reference("explain").explain(self._read_rows(X))
 
     def assess(
-        self, X: Any, y: Any = None, *, delta: float = 0.1, confidence: float = 0.95
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        delta: float = 0.1,
+        tolerated_alarms: float = 0.1,
+        tolerated_increase: float = 0.1,
+        confidence: float = 0.95,
     ) -> DriftAssessment:
         """Compare a batch of rows with the reference rows: whether predictions have shifted, why and where.
 
@@ -479,9 +514,10 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         delta : float, default=0.1
             The shift of the mean prediction that is tolerated, in standard deviations of y over the
             reference rows (of y - f_0 if the model has an ``init``; for classes, of their scores).
+        tolerated_alarms, tolerated_increase : float, default=0.1
+            As those of `verdict`.
         confidence : float, default=0.95
-            One less the chance of a false ``is_shifted``, for a shift of at most delta; and that of
-            the interval of the expected loss.
+            One less the level of the verdict; and that of the interval of the expected loss.
 
         Returns
         -------
@@ -504,20 +540,95 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         (1.0, [1.0, 0.0])
         """
         drifter = self._with_reference("assess")
+        if not (isinstance(confidence, Real) and 0 < confidence < 1):
+            raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
+        X, y = self._read_batch(X, y)
+        settings = Settings(delta, tolerated_alarms, tolerated_increase, 1 - float(confidence))
+        return assess_rows(drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings)
+
+    def verdict(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        delta: float = 0.1,
+        tolerated_alarms: float = 0.1,
+        tolerated_increase: float = 0.1,
+        level: float = 0.05,
+    ) -> DriftVerdict:
+        """Tell whether the model can still be trusted on a batch of rows, and if not, why.
+
+        Asked are whether the mean prediction has shifted, whether more rows raise the alarm, what loss is to
+        be expected, with labels whether the loss has grown, and of each column whether there are categories
+        that were not seen, other shares of missing values, numbers out of range or of other units, values
+        beside a constant, or another type. Everything is compared with rows that the model was not fitted
+        to, and one error rate is for all of it.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            The batch; one row will do, though it can hardly show anything.
+        y : array-like of shape (n,) or (n, n_targets), default=None
+            Its labels, if they are known.
+        delta : float, default=0.1
+            The shift of the mean prediction that is tolerated, in standard deviations of y over the
+            reference rows (of y - f_0 if the model has an ``init``; for classes, of their scores).
+        tolerated_alarms : float, default=0.1
+            The share of rows that may raise the alarm, and of rows of a column that may be another way before
+            it asks for action.
+        tolerated_increase : float, default=0.1
+            By how much of itself the mean loss may grow.
+        level : float, default=0.05
+            The chance of a verdict other than "none" if nothing has changed is at most this.
+
+        Returns
+        -------
+        verdict : DriftVerdict
+
+        Notes
+        -----
+        The level holds if the batch and the calibration rows are exchangeable. After cross-fitting it does
+        nearly, since the folds' models differ. Rows of a time series are not: take rows of all seasons
+        for calibration, and expect more findings than the level says.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gbmap import DriftDetector, GBMAPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(600, 2))
+        >>> y = X[:, 0] + 0.1 * rng.normal(size=600)
+        >>> model = GBMAPRegressor(2, random_state=0).fit(X[:300], y[:300])
+        >>> detector = DriftDetector(model).fit(X[:300], y[:300], X_cal=X[300:500], y_cal=y[300:500])
+        >>> detector.verdict(X[500:], y[500:]).degree
+        'none'
+        >>> print(detector.verdict(X[500:], 2 * y[500:]).findings[0].kind)
+        loss
+        """
+        drifter, calibration = self._checked_drifter(), self._need_calibration()
+        settings = Settings(delta, tolerated_alarms, tolerated_increase, level)
+        settings.check()
+        X, y = self._read_batch(X, y)
+        columns = columns_in(drifter.monitored, X)
+        if columns is not None and columns.has_other_type.any():
+            return judge_columns(drifter, columns, len(calibration.losses), float(level))
+        evidence = gather(drifter, X, y, self._alarm, columns)
+        estimate = estimated(calibration, drifter, evidence.measures, 1 - float(level))
+        return judge(drifter, calibration, evidence, estimate, self._alarm.threshold, settings)
+
+    def _read_batch(self, X: Any, y: Any) -> tuple[Any, Array | None]:
         X = self._read_rows(X)
         if y is not None and num_samples(y) != num_samples(X):
             raise ValueError(f"y must have as many rows as X, {num_samples(X)}, got {num_samples(y)}.")
-        return assess_rows(
-            drifter,
-            X,
-            None if y is None else _read_y(y, X, "y"),
-            calibration=self._calibration,
-            threshold=getattr(self, "threshold_", None),
-            distance_weight=self.distance_weight,
-            rounding=self._rounding,
-            delta=delta,
-            confidence=confidence,
-        )
+        return X, None if y is None else _read_y(y, X, "y")
+
+    @property
+    def _alarm(self) -> Alarm:
+        threshold = getattr(self, "threshold_", None)
+        known = None if self._calibration is None else self._calibration.indicators
+        if threshold == np.inf and known is not None and np.isfinite(known).all():
+            threshold = None  # there are too few rows for one
+        return Alarm(threshold, self.distance_weight, self._rounding)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_drifter")

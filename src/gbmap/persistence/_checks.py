@@ -36,6 +36,7 @@ from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._monitored import MonitoredModel, is_gbmap
 from gbmap.drift._neighbours import Neighbours
+from gbmap.drift._profile import Profile
 from gbmap.drift._spread import SpreadDrifter
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP
@@ -222,6 +223,12 @@ def _check_neighbours(neighbours: Neighbours) -> None:
 def _check_monitored(monitored: MonitoredModel) -> None:
     need_members(monitored, fitted=FittedModel)
     need(is_gbmap(monitored.model), "a model to monitor that is no GBMAP")
+    need_members(monitored, profile=Profile | None, completions=np.ndarray | None)
+    completions = monitored.completions
+    if completions is not None:
+        n_given = monitored.fitted.model.n_features_in_
+        need(completions.ndim == 2 and completions.dtype.kind == "f", "completions that are no table")
+        need(completions.shape[1] == n_given, "completions of other columns")
 
 
 def _check_fitted(fitted: FittedModel) -> None:
@@ -229,11 +236,57 @@ def _check_fitted(fitted: FittedModel) -> None:
 
 
 def _check_calibration(calibration: Calibration) -> None:
-    need_members(calibration, measures=Measures, indicators=np.ndarray)
+    need_members(calibration, measures=Measures, indicators=np.ndarray, metrics=dict)
     measures, shape = calibration.measures, calibration.indicators.shape
     need(len(shape) == 1, "a calibration that is no list")
-    for values in (calibration.indicators, calibration.losses, measures.differences, measures.distances):
-        need_numbers(values, shape, "a calibration of several lengths")
+    what = "a calibration of several lengths"
+    for values in (calibration.losses, measures.differences, measures.distances):
+        need_numbers(values, shape, what)
+    need(calibration.indicators.dtype == np.float64 and not np.isnan(calibration.indicators).any(), what)
+    strange = measures.strange
+    need(strange is None or (_is_array(strange, shape) and strange.dtype == bool), what)
+    if measures.gap is not None:
+        need_numbers(measures.gap, shape, what)
+    for name, values in calibration.metrics.items():
+        need(name in ("squared_error", "absolute_error", "error", "log_loss"), "a metric that is none")
+        need_numbers(values, shape, what)
+    scores, deviation = calibration.scores, calibration.deviation
+    need((scores is None) == (deviation is None), "scores of no spread")
+    if scores is not None and deviation is not None:
+        need(isinstance(deviation, np.ndarray) and deviation.ndim == 1, "a spread that is no list")
+        need_numbers(deviation, deviation.shape, "a spread that is none")
+        need_numbers(scores, (*shape, len(deviation)), what)
+        if calibration.score_leeway is not None:
+            need_numbers(calibration.score_leeway, deviation.shape, "a leeway that does not fit")
+    need_members(calibration, reach_leeway=float)
+    need(1 <= calibration.reach_leeway < np.inf, f"a leeway of {calibration.reach_leeway}")
+
+
+def _check_profile(profile: Profile) -> None:
+    need_members(profile, names=np.ndarray, kinds=np.ndarray, levels=tuple, n_rows=int, n_calibration=int)
+    need(profile.names.ndim == 1, "columns that are no list")
+    shape, what = profile.names.shape, "a profile of several lengths"
+    need(all(type(name) is str for name in profile.names), "names of columns that are no texts")
+    need(_is_array(profile.kinds, shape) and _is_array(profile.constant, shape), what)
+    for kind in profile.kinds:
+        need_one_of(kind, ("number", "category", "other"), "kind of a column")
+    for counts in (profile.n_missing, profile.n_unseen):
+        need(_is_array(counts, shape) and counts.dtype.kind == "i", what)
+        need(
+            bool((counts >= 0).all() and (counts <= profile.n_rows).all()),
+            "counts of more rows than there are",
+        )
+    for marks in (profile.is_constant, profile.may_miss, profile.knows_all):
+        need(_is_array(marks, shape) and marks.dtype == bool, what)
+    for numbers in (profile.low, profile.high, profile.middle):
+        need(_is_array(numbers, shape) and numbers.dtype == np.float64, what)
+    need(len(profile.levels) == len(profile.names), what)
+    for levels in profile.levels:
+        need(
+            levels is None or (isinstance(levels, np.ndarray) and levels.ndim == 1),
+            "categories that are none",
+        )
+    need(0 <= profile.n_calibration <= profile.n_rows, "more rows of calibration than there are")
 
 
 def _check_column(column: Column) -> None:
@@ -291,6 +344,7 @@ _CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (MonitoredModel, "", _check_monitored),
     (FittedModel, "", _check_fitted),
     (Calibration, "", _check_calibration),
+    (Profile, "", _check_profile),
     (DriftDetector, "_drifter", _check_detector),
     (Column, "", _check_column),
     (Schema, "", _check_schema),

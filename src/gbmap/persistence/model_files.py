@@ -43,6 +43,7 @@ from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
+from gbmap.drift._profile import Profile
 from gbmap.drift._spread import SpreadDrifter
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.persistence._checks import admit, check
@@ -71,6 +72,7 @@ _OWN = {
     "drift.Drifter": Drifter,
     "drift.Measures": Measures,
     "drift.Neighbours": Neighbours,
+    "drift.Profile": Profile,
     "drift.SpreadDrifter": SpreadDrifter,
     "drift.Watched": MonitoredModel,
     "drift.Subject": FittedModel,
@@ -114,6 +116,15 @@ _ADDED: dict[str, dict[str, Any]] = {
     "GBMAPClassifierCV": {"edges_": []},
     "drift.Drifter": {"probe": None},
     "drift.Neighbours": {"rounding": 0.0},
+    "drift.Measures": {"strange": None, "gap": None},
+    "drift.Calibration": {
+        "scores": None,
+        "deviation": None,
+        "metrics": {},
+        "score_leeway": None,
+        "reach_leeway": 1.0,
+    },
+    "drift.Watched": {"profile": None, "completions": None},
     "GBMAPRegressor": _OF_ESTIMATORS,
     "GBMAPClassifier": _OF_ESTIMATORS,
 }

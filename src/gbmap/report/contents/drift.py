@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from gbmap._utils.typing import Array
-from gbmap.drift import DriftAssessment, DriftDetector
+from gbmap.drift import DriftAssessment, DriftDetector, DriftVerdict
 from gbmap.report._material import Material, Rows
 from gbmap.report._rounding import rounded, significant
 from gbmap.report.contents.columns import is_category, numbers, raw_values
@@ -20,7 +19,6 @@ _NEIGHBORS = 5
 _NUMBERS, _FEWEST_ROWS, _MOST_ROWS = 200_000, 1000, 10_000
 _BINS = 30
 _MOST_REASONS = 20
-_UNLIKELY = 0.01  # a chance below it makes more alarms than expected worth saying
 
 
 @dataclass(frozen=True)
@@ -51,15 +49,18 @@ class Shift:
 class Drift:
     """New rows beside those of the training."""
 
-    # "shifted" if the mean prediction has moved by more than is tolerated; else "unusual" if more rows raise
-    # the alarm than expected, at a level of 1 %; else "none".
+    # The degree of the detector's verdict: "none", "look" or "act"; and all of it in one line.
     verdict: str
+    summary: str
+    findings: list[dict[str, Any]]  # degree, p_value, text and advice of each
+    metrics: dict[str, dict[str, float | None]]  # as those of a verdict
+    level: float | None
     # New rows that were looked at, and those given; reference rows of the detector.
     n_rows: int
     n_given_rows: int
     n_reference_rows: int
     shifts: list[Shift]  # of each output shown
-    threshold: float | None
+    threshold: float | None  # none either if calibration rows are too few for one
     # The share of new rows, and of calibration rows, above the threshold.
     share_alarmed: float | None
     expected_share_alarmed: float | None
@@ -97,7 +98,7 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     indicator, alarm = _of_points(material, detector)
     interval = found.expected_loss_interval
     return Drift(
-        verdict=_verdict(found),
+        **_told(found.verdict),
         n_rows=len(new),
         n_given_rows=new.n_given,
         n_reference_rows=found.n_reference_rows,
@@ -120,6 +121,24 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
     )
 
 
+def _told(verdict: DriftVerdict | None) -> dict[str, Any]:
+    """Return what a verdict says; a detector without calibration rows has none."""
+    if verdict is None:
+        summary = "the detector has no calibration rows, and so no verdict"
+        return {"verdict": "none", "summary": summary, "findings": [], "metrics": {}, "level": None}
+    shown = ("degree", "p_value", "text", "advice")
+    return {
+        "verdict": verdict.degree,
+        "summary": verdict.summary,
+        "findings": [{name: getattr(each, name) for name in shown} for each in verdict.findings],
+        "metrics": {
+            name: {key: significant(value) for key, value in each.items()}
+            for name, each in verdict.metrics.items()
+        },
+        "level": significant(verdict.level),
+    }
+
+
 def _fitted_detector(
     material: Material, reference: Rows, held_out: Rows, rng: np.random.Generator
 ) -> DriftDetector:
@@ -132,17 +151,6 @@ def _fitted_detector(
             f"X_test and y_test must be able to calibrate a DriftDetector for X_new: {error}"
         ) from error
     return detector
-
-
-def _verdict(found: DriftAssessment) -> str:
-    if found.is_shifted:
-        return "shifted"
-    share, expected = found.share_over_threshold, found.calibration_share_over_threshold
-    if share is None or expected is None or share <= expected:
-        return "none"
-    n_alarms = round(share * found.n_rows)
-    chance = binomtest(n_alarms, found.n_rows, max(expected, 1e-9), alternative="greater").pvalue
-    return "unusual" if chance < _UNLIKELY else "none"
 
 
 def _of_outputs(values: Any, outputs: list[int]) -> list[float | None]:
@@ -158,7 +166,8 @@ def _shifts(found: DriftAssessment, outputs: list[int]) -> list[Shift]:
 def _histograms(held_out: Array, new: Array, threshold: float | None) -> tuple[Array, list[Array]]:
     """Return the edges of bins, and the share of rows of either side in each; the last holds all above."""
     both = np.concatenate([held_out, new])
-    top = max(np.quantile(both, 0.98), 1.25 * (threshold or 0.0)) or 1.0
+    level = threshold if threshold is not None and np.isfinite(threshold) else 0.0
+    top = max(np.quantile(both, 0.98), 1.25 * level) or 1.0
     edges = np.linspace(0, top, _BINS)
     shares = [
         np.bincount(np.searchsorted(edges[1:], side, side="left"), minlength=_BINS) / len(side)
