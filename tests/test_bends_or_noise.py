@@ -64,9 +64,9 @@ def test_learners_stay_as_boosting_left_them_where_refinement_would_learn_noise(
 
 
 def test_learners_are_refined_where_rows_tell_them():
-    X, y = make_friedman1(2500, noise=1.0, random_state=0)
+    X, y = make_friedman1(5000, noise=0.2, random_state=0)
     boosted, default = (
-        GBMAPRegressor(refine=refine, random_state=0).fit(X[:1500], y[:1500]) for refine in (False, "auto")
+        GBMAPRegressor(8, refine=refine, random_state=0).fit(X[:3000], y[:3000]) for refine in (False, "auto")
     )
     assert default.n_refinements_[0] > 0
-    assert default.score(X[1500:], y[1500:]) > boosted.score(X[1500:], y[1500:])
+    assert default.score(X[3000:], y[3000:]) > boosted.score(X[3000:], y[3000:])

@@ -159,7 +159,8 @@ def test_a_report_is_a_page_and_its_numbers(run, folder, tmp_path):
     given += ["--beta", 5, "--l2", 0.001]
     ended = run(*given, "--new", folder / "far.csv", "-o", page, "--json-out", numbers)
     assert ended.code == 0, ended.err
-    assert "Drift found: the mean prediction of the new rows has moved." in ended.out
+    assert "Drift found: RMSE " in ended.out
+    assert "column 'size' is outside" in ended.out
     assert f"Wrote {page}." in ended.out
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
     assert json.loads(numbers.read_text())["fitted"]["target"] == "price"

@@ -142,7 +142,7 @@ def test_drift_counts_the_alarms_that_predict_gives(shop, ask, rows, tmp_path):
     document, alarms = json.loads(ended.out), pd.read_csv(tmp_path / "alarms.csv")
     assert document["drift"] == bool(ended.code)
     assert document["rows"] == len(alarms) == 150
-    assert np.isclose(document["alarms"]["share"], alarms["drift_alarm"].mean())
+    assert np.isclose(document["assessment"]["share_over_threshold"], alarms["drift_alarm"].mean())
     assert finite(document)
     pd.testing.assert_frame_equal(alarms, rows("predict", "--drift")[alarms.columns], rtol=1e-12)
     text = ask("drift", codes=(0, 1)).out

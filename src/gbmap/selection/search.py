@@ -292,7 +292,7 @@ class GBMAPRegressorCV(ScoresInMemory, RegressorMixin, BaseGBMAPCV):  # type: ig
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> search = GBMAPRegressorCV(10, cv=3, random_state=0).fit(X, y)
-    >>> search.n_components_ < 10, search.transform(X).shape[1] == search.n_components_
+    >>> search.n_components_ <= 10, search.transform(X).shape[1] == search.n_components_
     (True, True)
     """
 
