@@ -5,13 +5,18 @@ from gbmap.drift.detector import DriftDetector
 from gbmap.drift.euclidean import EuclideanDetector
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate
+from gbmap.drift.monitor import DriftMonitor
+from gbmap.drift.monitor_results import MonitorAlarm, MonitorUpdate
 
 __all__ = [
     "CoordinateShifts",
     "DriftAssessment",
     "DriftDetector",
     "DriftExplanation",
+    "DriftMonitor",
     "EuclideanDetector",
     "LossEstimate",
+    "MonitorAlarm",
+    "MonitorUpdate",
     "RegionShifts",
 ]

@@ -153,13 +153,21 @@ class MonitoredModel:
 
     def losses(self, X: Any, y: Array, scores: Array, name: str = "y") -> Array:
         """Return the loss of each row, of shape (n,): the model's own, averaged over outputs."""
+        return self.losses_of(self.outputs(X, scores), y, name)
+
+    def outputs(self, X: Any, scores: Array) -> Array:
+        """Return what losses are taken of, (n, K): f of a GBMAP, the score of a foreign model."""
+        return scores + self.initial_score(X) if self.foreign is None else scores
+
+    def losses_of(self, outputs: Array, y: Array, name: str = "y") -> Array:
+        """Return the loss of each row of which the outputs are known, of shape (n,)."""
         targets = self.targets(y, name)
         if self.foreign is None:
-            each = self.fitted.predictor.row_losses(targets, scores + self.initial_score(X))
+            each = self.fitted.predictor.row_losses(targets, outputs)
         elif self.classes is None:
-            each = (targets - scores) ** 2
+            each = (targets - outputs) ** 2
         else:
-            each = np.logaddexp(0.0, -targets * scores)
+            each = np.logaddexp(0.0, -targets * outputs)
         return each.mean(axis=1)
 
     def loss_of_error(self, size: Array) -> Array:
