@@ -193,6 +193,10 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
                 )
         return calibration.indicators, calibration.losses, [""] * len(calibration.indicators)
 
+    def _begin(self) -> None:
+        if not hasattr(self, "_of_rows"):
+            self.calibrate()
+
     def update(
         self, X: Any, y: Any = None, *, ids: Any = None, time: Any = None, season: Any = None
     ) -> MonitorUpdate:
@@ -216,8 +220,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         -------
         update : MonitorUpdate
         """
-        if not hasattr(self, "_of_rows"):
-            self.calibrate()
+        self._begin()
         n = num_samples(X)
         if n == 0:
             return self._tell(0, "")
@@ -284,7 +287,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         -------
         update : MonitorUpdate
         """
-        check_is_fitted(self)
+        self._begin()
         values = np.asarray(in_memory(y))
         names = names_of(ids, len(values), ())
         given = known_labels(values)
@@ -392,8 +395,4 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     @property
     def n_waiting_(self) -> int:
         """The number of rows that wait for their labels."""
-        check_is_fitted(self)
-        return len(self._waiting)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_of_rows")
+        return len(self._waiting) if hasattr(self, "_of_rows") else 0
