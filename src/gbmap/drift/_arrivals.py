@@ -146,12 +146,9 @@ def seasons_of(season: Any, n: int) -> list[str]:
     return [""] * n if season is None else _texts(season, n, "season")
 
 
-def times_of(time: Any, n: int) -> tuple[str, str]:
-    """Return the times of the first and of the last row as texts; empty ones for None."""
-    if time is None:
-        return "", ""
-    texts = _texts(time, n, "time")
-    return texts[0], texts[-1]
+def times_of(time: Any, n: int) -> list[str]:
+    """Return the time of each row as text; empty texts for None."""
+    return [""] * n if time is None else _texts(time, n, "time")
 
 
 def _texts(values: Any, n: int, name: str) -> list[str]:

@@ -23,6 +23,7 @@ from gbmap.drift._arrivals import (
     times_of,
 )
 from gbmap.drift._evidence import Evidence
+from gbmap.drift._prometheus import exposition
 from gbmap.drift._suspects import Suspects
 from gbmap.drift._timeline import Timeline
 from gbmap.drift.detector import DriftDetector
@@ -66,6 +67,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         Those whose labels have come.
     n_waiting_ : int
         Those with an id whose labels have not.
+    last_time_ : str
+        The time of the last row, an empty text if none was given.
     alarms_ : list of MonitorAlarm
         Those raised: at most one for rows and one for labels.
 
@@ -171,6 +174,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         self._calibration_loss, self._high_loss = float(known.mean()), float(np.quantile(known, _HIGH))
         self._timeline, self._alarmed, self._wrong = Timeline(), Suspects(), Suspects()
         self._waiting: dict[str, list[Any]] = {}  # by id: row, season, active learners, outputs
+        self._start_times: dict[str, str] = {}  # of the rows at which a change may have begun
         self.n_rows_ = self.n_labelled_ = 0
         self.alarms_: list[MonitorAlarm] = []
         return self
@@ -227,20 +231,21 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         if (season is not None) != self._is_seasonal:
             rule = "must be given, as it was" if self._is_seasonal else "must be left out, as it was"
             raise ValueError(f"season {rule} in calibrate.")
-        seasons, (begin, end) = seasons_of(season, n), times_of(time, n)
+        seasons, times = seasons_of(season, n), times_of(time, n)
         names = [] if ids is None else names_of(ids, n, self._waiting)
         batch = Arrivals.of(self.detector, X, y)
         # Nothing is refused from here on: an update counts whole, or not at all.
         first = self.n_rows_
         self.n_rows_ += n
-        self._take(batch, np.arange(first, first + n), seasons, (begin, end))
+        self._take(batch, np.arange(first, first + n), seasons, times)
         self._wait(batch, first, seasons, names)
-        return self._tell(n, end, batch)
+        return self._tell(n, times[-1], batch)
 
-    def _take(self, batch: Arrivals, rows: IntArray, seasons: list[str], times: tuple[str, str]) -> None:
+    def _take(self, batch: Arrivals, rows: IntArray, seasons: list[str], times: list[str]) -> None:
         n, estimate = len(rows), batch.estimate
         self._timeline.add(
-            *times,
+            times[0],
+            times[-1],
             first_row=rows[0],
             n_rows=n,
             n_alarms=int(batch.is_alarm.sum()),
@@ -253,6 +258,11 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         labelled = batch.labelled
         known_seasons = [seasons[k] for k in labelled]
         self._take_losses(batch.losses, rows[labelled], batch.activity[labelled], known_seasons)
+        starts = {int(row) for each in (self._of_rows, self._of_labels) for row in each.martingale.starts}
+        known = self._start_times | {
+            str(row): time for row, time in zip(rows.tolist(), times) if row in starts
+        }
+        self._start_times = {row: time for row, time in known.items() if int(row) in starts}
 
     def _take_losses(self, losses: Array, rows: IntArray, activity: Array, seasons: list[str]) -> None:
         for row, loss in zip(rows.tolist(), losses.tolist()):
@@ -373,7 +383,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             row=self.n_rows_ - 1,
             time=time or timeline.ends[-1],
             since_row=since,
-            since_time=timeline.begin_of(since),
+            since_time=self._start_times.get(str(since), timeline.begin_of(since)),
             p_value=self._p_value(source),
             columns=names,
             shares=shares,
@@ -392,7 +402,52 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         names = self.detector._drifter.monitored.fitted.feature_names if order else []
         return [str(names[k]) for k in order], [float(shares[k]) for k in order]
 
+    def to_prometheus(self, **labels: str) -> str:
+        """Return what is known now in the text format of Prometheus.
+
+        Parameters
+        ----------
+        **labels : str
+            Labels of every line, such as ``model="houses"``.
+
+        Returns
+        -------
+        text : str
+            Counts, the verdict, its p-values, and alarms and losses of the last batch.
+        """
+        self._begin()
+        return exposition(self, labels)
+
+    def is_of(self, detector: DriftDetector) -> bool:
+        """Return whether a detector is the one that is asked, or the same one loaded from another file.
+
+        Parameters
+        ----------
+        detector : DriftDetector
+            Fitted.
+
+        Returns
+        -------
+        is_same : bool
+        """
+        own, other = self.detector, detector
+        if own._calibration is None or other._calibration is None:
+            return False
+        pairs = zip(_marks_of(own), _marks_of(other))
+        return own.threshold_ == other.threshold_ and all(np.array_equal(*pair) for pair in pairs)
+
+    @property
+    def last_time_(self) -> str:
+        """The time of the last row, as text; empty if none was given."""
+        return self._timeline.ends[-1] if hasattr(self, "_of_rows") and len(self._timeline) else ""
+
     @property
     def n_waiting_(self) -> int:
         """The number of rows that wait for their labels."""
         return len(self._waiting) if hasattr(self, "_of_rows") else 0
+
+
+def _marks_of(detector: DriftDetector) -> tuple[Array, ...]:
+    """Return what two detectors share only if they are the same one."""
+    calibration, ensemble = detector._need_calibration(), detector._drifter.monitored.fitted.ensemble
+    return calibration.indicators, calibration.losses, ensemble.weights

@@ -82,7 +82,10 @@ def _check_alarm(alarm: MonitorAlarm) -> None:
 
 def _check_monitor(monitor: DriftMonitor) -> None:
     members = vars(monitor)
-    kinds = {"_of_rows": Evidence, "_of_labels": Evidence, "_timeline": Timeline, "_waiting": dict}
+    kinds = {"_of_rows": Evidence, "_of_labels": Evidence, "_timeline": Timeline}
+    need_members(monitor, _waiting=dict, _start_times=dict)
+    times = members["_start_times"]
+    need(_are([*times, *times.values()], str) and all(map(str.isdecimal, times)), "times that are none")
     need_members(monitor, **kinds, _alarmed=Suspects, _wrong=Suspects, _is_seasonal=bool, alarms_=list)
     need_members(monitor, n_rows_=int, n_labelled_=int, _n_calibration=int, _n_above=int)
     need_members(monitor, _calibration_loss=float, _high_loss=float)
