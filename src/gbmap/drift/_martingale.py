@@ -12,7 +12,7 @@ from gbmap._utils.typing import Array, IntArray
 # surplus of small p-values. Chosen with _PATIENCE on absolute values of normal draws, whose scale changes.
 _KAPPAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 0.95])
 _PATIENCE = 100.0  # the rows after which half of the capital, about, has been brought into play
-_SMALLEST = 1e-12  # a p-value of zero would win everything
+_SMALLEST = 1e-300  # a p-value of zero would win everything
 
 
 @dataclass
