@@ -18,7 +18,7 @@ def detector():
 def lived(detector, times, move=3.0, **options):
     monitor, rng = DriftMonitor(detector, random_state=0, **options), np.random.default_rng(1)
     for k, time in enumerate(times):
-        X = rng.normal(size=(50, 2)) + [move if k >= len(times) / 2 else 0, 0]
+        X = rng.normal(size=(50, 2)) + np.array([move if k >= len(times) / 2 else 0, 0])
         monitor.update(X, X[:, 0] ** 2 if k % 2 else None, time=time)
     return monitor
 
