@@ -22,6 +22,7 @@ from benchmarks.sections import (
     linearity,
     local_model,
     memory,
+    monitor,
     neighbour_scores,
     neighbours,
     out_of_core,
@@ -82,6 +83,12 @@ TOPICS = (
         "The loss without labels",
         "the mean loss of rows, estimated without their labels",
         (drift_loss,),
+    ),
+    Topic(
+        "monitoring",
+        "Drift over time",
+        "false alarms over 10,000 looks, and rows until a change is told, beside the peers",
+        (monitor,),
     ),
     Topic(
         "explanations",

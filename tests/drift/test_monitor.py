@@ -134,6 +134,7 @@ def test_labels_come_late_or_never_and_count_as_if_they_had_come_at_once(detecto
 def test_labels_before_their_rows_are_counted_and_not_kept(monitor):
     X, y = draw(3, 8)
     assert monitor.add_labels([1, 2, 3], y).n_unknown == 3
+    assert monitor.add_labels([], []).n_unknown == 0
     monitor.update(X, ids=[1, 2, 3])
     update = monitor.add_labels([1, 2, 9], [0.0, np.nan, 1.0])
     assert (update.n_labelled, update.n_unknown, monitor.n_waiting_) == (1, 1, 2)

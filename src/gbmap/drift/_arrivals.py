@@ -105,7 +105,7 @@ def losses_of(detector: DriftDetector, outputs: Array, y: Array) -> Array:
 
 def known_labels(values: Array) -> IntArray:
     """Return the positions of labels of which no part is missing."""
-    if values.dtype.kind in "iubUS":
+    if not len(values) or values.dtype.kind in "iubUS":
         return np.arange(len(values))
     if values.dtype.kind == "f":
         return np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
