@@ -107,7 +107,7 @@ def first_alarm_by_fixed_reference(
     """
     n = len(calibration)
     epsilon = np.sqrt(np.log(2 / level) / (2 * n))
-    ordered, martingale = np.sort(calibration), Martingale()
+    ordered, martingale = np.sort(calibration), Martingale.new()
     above = n - np.searchsorted(ordered, scores, side="left")
     for row, p in enumerate(np.minimum(above / n + epsilon, 1.0)):
         martingale.bet(float(p), row)

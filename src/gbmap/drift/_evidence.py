@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Evidence:
     seasons: list[str]
     urns: list[Urn]
     waiting: list[list[float]]
-    martingale: Martingale = field(default_factory=Martingale)
+    martingale: Martingale
 
     @classmethod
     def of(cls, seed: int, block: int, scores: Array, seasons: list[str], rounding: float) -> Evidence:
@@ -48,7 +48,7 @@ class Evidence:
             own = block_means(scores[where == name], block)
             ties = np.random.Generator(np.random.PCG64([seed, 1 + position])).random(len(own))
             urns.append(Urn.of(own, ties, rounding))
-        return cls(seed, block, names, urns, [[] for _ in names])
+        return cls(seed, block, names, urns, [[] for _ in names], Martingale.new())
 
     def add(self, scores: Array, rows: IntArray, seasons: list[str]) -> None:
         """Bet on scores of rows with numbers, in their order; a season may be new."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,11 +43,17 @@ class Martingale:
         The row from which on it rose.
     """
 
-    n: int = 0
-    in_play: Array = field(default_factory=lambda: np.full(len(_KAPPAS), -np.inf))
-    log_peak: float = 0.0
-    rises: Array = field(default_factory=lambda: np.zeros(len(_KAPPAS)))
-    starts: IntArray = field(default_factory=lambda: np.zeros(len(_KAPPAS), dtype=np.intp))
+    n: int
+    in_play: Array
+    log_peak: float
+    rises: Array
+    starts: IntArray
+
+    @classmethod
+    def new(cls) -> Martingale:
+        """Return the martingale before the first p-value."""
+        n_bets = len(_KAPPAS)
+        return cls(0, np.full(n_bets, -np.inf), 0.0, np.zeros(n_bets), np.zeros(n_bets, dtype=np.intp))
 
     def bet(self, p: float, row: int) -> None:
         """Play one round on a p-value, that of a row with a number."""

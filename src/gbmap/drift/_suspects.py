@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,14 @@ class Suspects:
         Which learners are active, eight of them a byte.
     """
 
-    rows: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    shares: Array = field(default_factory=lambda: np.empty((0, 0)))
-    activity: Array = field(default_factory=lambda: np.empty((0, 0), dtype=np.uint8))
+    rows: IntArray
+    shares: Array
+    activity: Array
+
+    @classmethod
+    def new(cls) -> Suspects:
+        """Return none, before the first one."""
+        return cls(np.empty(0, dtype=np.intp), np.empty((0, 0)), np.empty((0, 0), dtype=np.uint8))
 
     def add(self, rows: IntArray, shares: Array, activity: Array) -> None:
         """Add rows; the last ones stay."""

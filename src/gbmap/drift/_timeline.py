@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,9 +28,14 @@ class Timeline:
         The times of the first and of the last row; empty where they are not known.
     """
 
-    numbers: Array = field(default_factory=lambda: np.empty((0, len(_COLUMNS))))
-    begins: list[str] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)
+    numbers: Array
+    begins: list[str]
+    ends: list[str]
+
+    @classmethod
+    def new(cls) -> Timeline:
+        """Return the records before the first batch."""
+        return cls(np.empty((0, len(_COLUMNS))), [], [])
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -172,7 +172,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         self._n_calibration, self._n_above = len(indicators), int((indicators > level).sum())
         known = losses if len(losses) else detector._calibration.losses
         self._calibration_loss, self._high_loss = float(known.mean()), float(np.quantile(known, _HIGH))
-        self._timeline, self._alarmed, self._wrong = Timeline(), Suspects(), Suspects()
+        self._timeline, self._alarmed, self._wrong = Timeline.new(), Suspects.new(), Suspects.new()
         self._waiting: dict[str, list[Any]] = {}  # by id: row, season, active learners, outputs
         self._start_times: dict[str, str] = {}  # of the rows at which a change may have begun
         self.n_rows_ = self.n_labelled_ = 0

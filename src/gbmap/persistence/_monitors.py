@@ -17,6 +17,7 @@ from gbmap.drift._timeline import Timeline
 from gbmap.drift._urn import Urn
 
 _HEX = re.compile("(?:[0-9a-f]{2})*")
+_MOST_ROWS = 2**53  # which a float counts exactly
 _WAITING = 3  # what a waiting row has before its outputs: row, season, active learners
 
 
@@ -33,25 +34,26 @@ def _check_urn(urn: Urn) -> None:
 
 def _check_martingale(martingale: Martingale) -> None:
     need_members(martingale, n=int, log_peak=float, starts=np.ndarray)
-    fresh, what = Martingale(), "a martingale of other bets"
+    fresh, what = Martingale.new(), "a martingale of other bets"
     for values in (martingale.in_play, martingale.rises):
         need_numbers(values, fresh.rises.shape, what)
     need(martingale.starts.dtype.kind == "i" and martingale.starts.shape == fresh.starts.shape, what)
-    need(martingale.n >= 0 and martingale.log_peak >= 0, "a martingale that cannot be")
+    need(_is_count(martingale.n) and martingale.log_peak >= 0, "a martingale that cannot be")
 
 
 def _check_evidence(evidence: Evidence) -> None:
     need_members(evidence, seed=int, block=int, seasons=list, urns=list, waiting=list, martingale=Martingale)
-    need(evidence.seed >= 0 and evidence.block >= 1, "evidence of no blocks")
+    need(0 <= evidence.seed <= 2**64 and 1 <= evidence.block < _MOST_ROWS, "evidence of no blocks")
     need(_are(evidence.seasons, str) and _are(evidence.urns, Urn), "seasons that are none")
     need(len(evidence.seasons) == len(evidence.urns) == len(evidence.waiting), "seasons without urns")
     for part in evidence.waiting:
         need(_are(part, float) and len(part) <= evidence.block, "a block that is none")
+        need(not part or _is_count(part[0]), "a block that begins nowhere")
 
 
 def _check_timeline(timeline: Timeline) -> None:
     need_members(timeline, numbers=np.ndarray, begins=list, ends=list)
-    need_numbers(timeline.numbers, (len(timeline), Timeline().numbers.shape[1]), "records that are none")
+    need_numbers(timeline.numbers, (len(timeline), Timeline.new().numbers.shape[1]), "records that are none")
     for times in (timeline.begins, timeline.ends):
         need(_are(times, str) and len(times) == len(timeline), "times of other records")
 
@@ -91,15 +93,25 @@ def _check_monitor(monitor: DriftMonitor) -> None:
     need_members(monitor, _calibration_loss=float, _high_loss=float)
     need(_are(monitor.alarms_, MonitorAlarm), "alarms that are none")
     need(0 <= members["_n_above"] <= members["_n_calibration"], "a calibration that cannot be")
+    need(members["_n_calibration"] < _MOST_ROWS, "a calibration that cannot be")
+    need(_is_count(monitor.n_rows_) and _is_count(monitor.n_labelled_), "rows that cannot be")
+    need(monitor.n_rows_ == members["_timeline"]["n_rows"].sum(), "rows that are not in the records")
     ensemble = monitor.detector._drifter.monitored.fitted.ensemble
     n_bytes, size = -(-len(ensemble) // 8), _WAITING + ensemble.n_outputs
     for suspects in (members["_alarmed"], members["_wrong"]):
         need(not len(suspects.rows) or suspects.activity.shape[1] == n_bytes, "rows of another model")
     for name, row in members["_waiting"].items():
         need(type(name) is str and type(row) is list and len(row) == size, "a waiting row that is none")
-        need(type(row[0]) is int and type(row[1]) is str and _are(row[_WAITING:], float), "no outputs")
+        need(
+            type(row[0]) is int and _is_count(row[0]) and type(row[1]) is str and _are(row[_WAITING:], float),
+            "no outputs",
+        )
         need(type(row[2]) is str and len(row[2]) == 2 * n_bytes, "learners that are none")
         need(_HEX.fullmatch(row[2]) is not None, "learners that are none")
+
+
+def _is_count(value: float) -> bool:
+    return 0 <= value < _MOST_ROWS
 
 
 def _are(values: Any, kind: type) -> bool:
