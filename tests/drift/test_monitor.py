@@ -65,6 +65,7 @@ def test_an_alarm_says_since_when_by_which_columns_where_and_what_the_loss_is(mo
     assert alarm.region_shares[0] > alarm.region_reference_shares[0] + 0.1
     assert alarm.mean_loss > 3 * alarm.calibration_loss
     assert alarm.expected_loss > 2 * alarm.calibration_loss
+    assert not {"nowhere", "everywhere"} & set(alarm.regions)
     for told in ("x0", alarm.since_time, alarm.regions[0]):
         assert told in alarm.summary
 
@@ -161,7 +162,9 @@ def test_an_empty_batch_changes_nothing(monitor):
 
 REFUSED = {
     "ids must differ from each other, got 'a' twice": {"ids": ["a", "b", "a"]},
-    "ids must have as many entries as there are rows, 3, got 2": {"ids": ["a", "b"]},
+    r"ids must be a list of as many as there are rows, 3, got shape \(2,\)": {"ids": ["a", "b"]},
+    r"ids must be a list of as many as there are rows, 3, got shape \(\)": {"ids": "abc"},
+    "y must have a label for each row, got '1.0' alone": {"y": 1.0},
     "ids must be texts of at most 200 characters, or whole numbers, got nan": {"ids": ["a", "b", np.nan]},
     "y must have as many rows as X, 3, got 2": {"y": [1.0, 2.0]},
     "time must be one value, or one for each of 3 rows, got 2": {"time": [1, 2]},

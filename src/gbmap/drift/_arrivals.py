@@ -10,7 +10,7 @@ import numpy as np
 
 from gbmap._core.arrays import in_memory
 from gbmap._utils.missing import is_missing
-from gbmap._utils.scikit_learn import num_samples, safe_indexing
+from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._monitored import chunks
@@ -58,7 +58,7 @@ class Arrivals:
         """Read rows with labels, all of which may be missing."""
         found = detector.alarms(X)
         outputs, activity = _outputs_and_activity(detector, X)
-        values = None if y is None else np.asarray(in_memory(y))
+        values = None if y is None else labels_of(y)
         if values is not None and len(values) != len(outputs):
             raise ValueError(f"y must have as many rows as X, {len(outputs)}, got {len(values)}.")
         labelled = np.empty(0, dtype=np.intp) if values is None else known_labels(values)
@@ -103,6 +103,14 @@ def losses_of(detector: DriftDetector, outputs: Array, y: Array) -> Array:
     return detector._drifter.monitored.losses_of(outputs, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
 
 
+def labels_of(y: Any) -> Array:
+    """Return labels as an array, as they are."""
+    values = np.asarray(in_memory(y))
+    if values.ndim == 0:
+        raise ValueError(f"y must have a label for each row, got {str(y)[:50]!r} alone; put it in a list.")
+    return values
+
+
 def known_labels(values: Array) -> IntArray:
     """Return the positions of labels of which no part is missing."""
     if not len(values) or values.dtype.kind in "iubUS":
@@ -115,9 +123,10 @@ def known_labels(values: Array) -> IntArray:
 
 def names_of(ids: Any, n: int, taken: Collection[str]) -> list[str]:
     """Return ids as texts: each once, and none of those taken."""
-    if num_samples(ids) != n:
-        raise ValueError(f"ids must have as many entries as there are rows, {n}, got {num_samples(ids)}.")
-    names = [_name(each) for each in np.asarray(in_memory(ids), dtype=object).tolist()]
+    values = np.asarray(in_memory(ids), dtype=object)
+    if values.shape != (n,):
+        raise ValueError(f"ids must be a list of as many as there are rows, {n}, got shape {values.shape}.")
+    names = [_name(each) for each in values.tolist()]
     seen = set[str]()
     for name in names:
         if name in seen:

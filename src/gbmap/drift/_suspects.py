@@ -71,7 +71,8 @@ class Suspects:
             is_active = bool(share[j] > before[j])
             sides = (share[j], before[j]) if is_active else (1 - share[j], 1 - before[j])
             text = words[j].words(active=is_active)
-            if sides[0] - sides[1] >= _SURPLUS:
+            is_told = np.isfinite(words[j].threshold)  # a learner that does not bend has no side
+            if is_told and sides[0] - sides[1] >= _SURPLUS:
                 found.setdefault(text, (text, float(sides[0]), float(sides[1])))
         return list(found.values())[:_SHOWN]
 

@@ -10,13 +10,13 @@ from scipy.stats import betabinom
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gbmap._core.arrays import in_memory
 from gbmap._utils.random import seed_of
 from gbmap._utils.scikit_learn import Interval, num_samples
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._arrivals import (
     Arrivals,
     known_labels,
+    labels_of,
     losses_of,
     names_of,
     seasons_of,
@@ -298,7 +298,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         update : MonitorUpdate
         """
         self._begin()
-        values = np.asarray(in_memory(y))
+        values = labels_of(y)
         names = names_of(ids, len(values), ())
         given = known_labels(values)
         used = [k for k in given if names[k] in self._waiting]
