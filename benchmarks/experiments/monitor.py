@@ -38,7 +38,7 @@ THREADS = 1
 N_TRAIN, N_CALIBRATION, CHANGE, LENGTH, LOOKS = 1000, 500, 2000, 4000, 10_000
 N_COLUMNS, GROWTH, PERIOD = 5, 1000, 200
 N_SEEN = 3000  # rows of a real set before the stream
-BATCH, NULL_BATCH = 10, 100  # rows of an update: the grain of delays; the level holds for every row between
+BATCH, QUIET_BATCH = 10, 100  # rows of an update, after a change and before; between, each row counts too
 LEVEL = 0.05
 KEPT = 40  # alarms of a life that are kept
 
@@ -127,9 +127,10 @@ Alarms = list[int]
 def _monitored(life: Life, *, labels: bool) -> Alarms:
     share = 0.5 if labels else 0.0
     monitor = DriftMonitor(life.detector, level=LEVEL, label_share=share, random_state=0)
-    batch = NULL_BATCH if len(life.X) > LENGTH else BATCH
-    for start in range(0, len(life.X), batch):
-        some = slice(start, start + batch)
+    has_change = len(life.X) == LENGTH
+    quiet = range(0, CHANGE if has_change else len(life.X), QUIET_BATCH)
+    stops = [*quiet, *(range(CHANGE, LENGTH, BATCH) if has_change else ()), len(life.X)]
+    for some in map(slice, stops, stops[1:]):
         if monitor.update(life.X[some], life.y[some] if labels else None).is_drifting:
             return [monitor.n_rows_ - 1]
     return []

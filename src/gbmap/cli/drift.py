@@ -93,7 +93,7 @@ def drift(
 
     With --time, --every or --state the rows go to a monitor, batch by batch, whose
     chance of a false alarm is one less --confidence over all looks together, those
-    of later commands with the same --state too. It takes no --delta or --alarms.
+    of later commands with the same --state too. It knows no tolerated drift.
     """
     from gbmap.cli._drifting import assess
     from gbmap.cli._sample import Sample

@@ -234,4 +234,5 @@ def _widened(position: Array) -> tuple[Any, Any]:
     if low == high:
         one = np.timedelta64(1, "h") if position.dtype.kind == "M" else 1
         return low - one, high + one
-    return low, high
+    beyond = (high - low) * 0.02
+    return low - beyond, high + beyond
