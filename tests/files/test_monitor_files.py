@@ -14,7 +14,7 @@ from gbmap.persistence import ModelFileError
 from gbmap.persistence.model_files import _REGISTRY
 
 OWN = {
-    "DriftMonitor", "drift.Evidence", "drift.Urn", "drift.Martingale", "drift.Timeline", "drift.Suspects",
+    "DriftMonitor", "drift.Stream", "drift.Urn", "drift.Martingale", "drift.Timeline", "drift.Suspects",
     "drift.MonitorAlarm",
 }  # fmt: skip
 ODD = [None, -1, "x", ["x"], {"float": "nan"}, 10**30]

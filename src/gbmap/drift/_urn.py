@@ -44,7 +44,9 @@ class Urn:
     @classmethod
     def of(cls, scores: Array, ties: Array, rounding: float) -> Urn:
         """Return the urn of calibration scores (n,) with random numbers (n,)."""
-        scores = level_ties(np.asarray(scores, dtype=np.float64), rounding)
+        scores = np.array(scores, dtype=np.float64)
+        is_finite = np.isfinite(scores)  # infinite ones, of rows unlike any other, are equal
+        scores[is_finite] = level_ties(scores[is_finite], rounding)
         order = np.lexsort((ties, scores))
         kept = _kept(len(scores))
         ends = np.concatenate([[-1], kept, [len(scores)]])

@@ -22,8 +22,8 @@ from gbmap.drift._arrivals import (
     seasons_of,
     times_of,
 )
-from gbmap.drift._evidence import Evidence
 from gbmap.drift._prometheus import exposition
+from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects
 from gbmap.drift._timeline import Timeline
 from gbmap.drift.detector import DriftDetector
@@ -167,8 +167,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         detector, seed = self.detector, seed_of(self.random_state) % 2**64
         level = float(detector.threshold_) + float(detector._rounding)
         self._is_seasonal = season is not None
-        self._of_rows = Evidence.of(seed, self.block, indicators, seasons, float(detector._rounding))
-        self._of_labels = Evidence.of(seed + 1, self.block, losses, seasons[: len(losses)], 0.0)
+        self._of_rows = Stream.of(seed, self.block, indicators, seasons, float(detector._rounding))
+        self._of_labels = Stream.of(seed + 1, self.block, losses, seasons[: len(losses)], 0.0)
         self._n_calibration, self._n_above = len(indicators), int((indicators > level).sum())
         known = losses if len(losses) else detector._calibration.losses
         self._calibration_loss, self._high_loss = float(known.mean()), float(np.quantile(known, _HIGH))

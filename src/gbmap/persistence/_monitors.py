@@ -10,8 +10,8 @@ import numpy as np
 
 from gbmap._files.checks import need, need_members, need_numbers, need_one_of
 from gbmap.drift import DriftMonitor, MonitorAlarm
-from gbmap.drift._evidence import Evidence
 from gbmap.drift._martingale import Martingale
+from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects
 from gbmap.drift._timeline import Timeline
 from gbmap.drift._urn import Urn
@@ -41,13 +41,13 @@ def _check_martingale(martingale: Martingale) -> None:
     need(_is_count(martingale.n) and martingale.log_peak >= 0, "a martingale that cannot be")
 
 
-def _check_evidence(evidence: Evidence) -> None:
-    need_members(evidence, seed=int, block=int, seasons=list, urns=list, waiting=list, martingale=Martingale)
-    need(0 <= evidence.seed <= 2**64 and 1 <= evidence.block < _MOST_ROWS, "evidence of no blocks")
-    need(_are(evidence.seasons, str) and _are(evidence.urns, Urn), "seasons that are none")
-    need(len(evidence.seasons) == len(evidence.urns) == len(evidence.waiting), "seasons without urns")
-    for part in evidence.waiting:
-        need(_are(part, float) and len(part) <= evidence.block, "a block that is none")
+def _check_stream(stream: Stream) -> None:
+    need_members(stream, seed=int, block=int, seasons=list, urns=list, waiting=list, martingale=Martingale)
+    need(0 <= stream.seed <= 2**64 and 1 <= stream.block < _MOST_ROWS, "stream of no blocks")
+    need(_are(stream.seasons, str) and _are(stream.urns, Urn), "seasons that are none")
+    need(len(stream.seasons) == len(stream.urns) == len(stream.waiting), "seasons without urns")
+    for part in stream.waiting:
+        need(_are(part, float) and len(part) <= stream.block, "a block that is none")
         need(not part or _is_count(part[0]), "a block that begins nowhere")
 
 
@@ -84,7 +84,7 @@ def _check_alarm(alarm: MonitorAlarm) -> None:
 
 def _check_monitor(monitor: DriftMonitor) -> None:
     members = vars(monitor)
-    kinds = {"_of_rows": Evidence, "_of_labels": Evidence, "_timeline": Timeline}
+    kinds = {"_of_rows": Stream, "_of_labels": Stream, "_timeline": Timeline}
     need_members(monitor, _waiting=dict, _start_times=dict)
     times = members["_start_times"]
     need(_are([*times, *times.values()], str) and all(map(str.isdecimal, times)), "times that are none")
@@ -121,7 +121,7 @@ def _are(values: Any, kind: type) -> bool:
 MONITOR_CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (Urn, "", _check_urn),
     (Martingale, "", _check_martingale),
-    (Evidence, "", _check_evidence),
+    (Stream, "", _check_stream),
     (Timeline, "", _check_timeline),
     (Suspects, "", _check_suspects),
     (MonitorAlarm, "", _check_alarm),

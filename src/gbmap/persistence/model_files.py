@@ -41,11 +41,11 @@ from gbmap._utils.scikit_learn import BaseSearchCV
 from gbmap.drift import DriftDetector, DriftMonitor, MonitorAlarm
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
-from gbmap.drift._evidence import Evidence
 from gbmap.drift._martingale import Martingale
 from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
 from gbmap.drift._spread import SpreadDrifter
+from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects
 from gbmap.drift._timeline import Timeline
 from gbmap.drift._urn import Urn
@@ -75,7 +75,7 @@ _OWN = {
     "DriftMonitor": DriftMonitor,
     "drift.Calibration": Calibration,
     "drift.Drifter": Drifter,
-    "drift.Evidence": Evidence,
+    "drift.Stream": Stream,
     "drift.Martingale": Martingale,
     "drift.Measures": Measures,
     "drift.MonitorAlarm": MonitorAlarm,

@@ -7,13 +7,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest
 
-from gbmap.drift._evidence import Evidence, block_means
 from gbmap.drift._martingale import Martingale
+from gbmap.drift._stream import Stream, block_means
 from gbmap.drift._urn import Urn
 
 KINDS = {
     "continuous": lambda rng, n: rng.standard_t(2, size=n) ** 2,
     "ties": lambda rng, n: rng.integers(0, 3, size=n).astype(float),
+    "infinite": lambda rng, n: np.where(rng.random(n) < 0.4, np.inf, rng.normal(size=n)),
     "constant": lambda rng, n: np.zeros(n),
 }
 
@@ -24,13 +25,13 @@ def p_values(n_calibration, n_rows, kind, seed):
     return [urn.p_value(score, *rng.random(2)) for score in KINDS[kind](rng, n_rows)]
 
 
-def evidence_of(calibration, seed=0, block=1):
-    return Evidence.of(seed, block, calibration, [""] * len(calibration), 0.0)
+def stream_of(calibration, seed=0, block=1):
+    return Stream.of(seed, block, calibration, [""] * len(calibration), 0.0)
 
 
-def feed(evidence, scores, first=0, season=""):
-    evidence.add(np.asarray(scores, float), np.arange(first, first + len(scores)), [season] * len(scores))
-    return evidence.martingale
+def feed(stream, scores, first=0, season=""):
+    stream.add(np.asarray(scores, float), np.arange(first, first + len(scores)), [season] * len(scores))
+    return stream.martingale
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +52,7 @@ def test_against_the_calibration_rows_alone_the_same_bets_find_drift_where_there
         for k, p in enumerate((above + rng.random(2000)) / 21):
             static.bet(p, k)
         lives[0].append(static.log_peak)
-        lives[1].append(feed(evidence_of(calibration, seed), rows).log_peak)
+        lives[1].append(feed(stream_of(calibration, seed), rows).log_peak)
     false_alarms = [np.mean(np.array(peaks) >= np.log(1 / 0.2)) for peaks in lives]
     assert false_alarms[0] > 0.35
     assert false_alarms[1] <= 0.3  # 0.2 is the level; 30 lives let it be 0.3 by chance
@@ -72,9 +73,9 @@ def test_the_capital_is_expected_to_stay():
 
 def test_a_change_is_found_and_dated():
     rng = np.random.default_rng(2)
-    evidence = evidence_of(rng.normal(size=300) ** 2)
-    assert feed(evidence, rng.normal(size=4000) ** 2).log_peak < np.log(20)
-    martingale = feed(evidence, (3 * rng.normal(size=60)) ** 2, first=4000)
+    stream = stream_of(rng.normal(size=300) ** 2)
+    assert feed(stream, rng.normal(size=4000) ** 2).log_peak < np.log(20)
+    martingale = feed(stream, (3 * rng.normal(size=60)) ** 2, first=4000)
     assert martingale.log_peak > np.log(20)
     assert 3960 < martingale.since < 4030
 
@@ -84,13 +85,14 @@ def test_a_change_is_found_and_dated():
 def test_any_cut_into_batches_gives_the_same_bits(cuts, block):
     rng = np.random.default_rng(2)
     calibration, scores = rng.integers(0, 9, size=50).astype(float), rng.integers(0, 12, size=97)
-    whole, parts = (evidence_of(calibration, 3, block) for _ in range(2))
+    whole, parts = (stream_of(calibration, 3, block) for _ in range(2))
     feed(whole, scores)
     for start, n in zip(np.cumsum([0, *cuts]), cuts):
         feed(parts, scores[start : start + n], first=start)
     assert parts.martingale.log_capital == whole.martingale.log_capital
     assert parts.martingale.since == whole.martingale.since
     assert parts.waiting == whole.waiting
+    assert set(parts.martingale.starts % block) == {0}
 
 
 def test_many_calibration_rows_take_bounded_memory_and_tell_the_tail_apart():
@@ -110,13 +112,13 @@ def test_scores_that_differ_by_rounding_are_equal():
 def test_rows_are_ranked_within_their_season():
     rng = np.random.default_rng(4)
     calibration = np.concatenate([rng.normal(0, 1, 300), rng.normal(50, 1, 300)])
-    evidence = Evidence.of(0, 1, calibration, ["night"] * 300 + ["day"] * 300, 0.0)
+    stream = Stream.of(0, 1, calibration, ["night"] * 300 + ["day"] * 300, 0.0)
     for k in range(0, 2000, 100):
-        feed(evidence, rng.normal(50, 1, 100), k, "day")  # of which a mixed reference would be half as full
-        feed(evidence, rng.normal(0, 1, 100), k, "night")
-        feed(evidence, rng.normal(99, 1, 5), k, "never seen before")
-    assert evidence.martingale.log_peak < np.log(20)
-    assert feed(evidence, rng.normal(50, 1, 30), 2000, "night").log_peak > np.log(20)
+        feed(stream, rng.normal(50, 1, 100), k, "day")  # of which a mixed reference would be half as full
+        feed(stream, rng.normal(0, 1, 100), k, "night")
+        feed(stream, rng.normal(99, 1, 5), k, "never seen before")
+    assert stream.martingale.log_peak < np.log(20)
+    assert feed(stream, rng.normal(50, 1, 30), 2000, "night").log_peak > np.log(20)
 
 
 def test_blocks_hold_the_level_for_rows_that_depend_on_those_before_them():
@@ -128,8 +130,8 @@ def test_blocks_hold_the_level_for_rows_that_depend_on_those_before_them():
         for k in range(1, 4000):
             series[k] = 0.9 * series[k - 1] + noise[k]
         for block, found in peaks.items():
-            evidence = evidence_of(series[:2000], seed, block)
-            found.append(feed(evidence, series[2000:]).log_peak)
+            stream = stream_of(series[:2000], seed, block)
+            found.append(feed(stream, series[2000:]).log_peak)
     is_false = {block: np.mean(np.array(found) > np.log(20)) for block, found in peaks.items()}
     assert is_false[50] <= 0.15
     assert is_false[1] > 0.4

@@ -15,7 +15,7 @@ _DRAWS = 2  # random numbers that a p-value takes
 
 
 @dataclass
-class Evidence:
+class Stream:
     """Urns, one of each season, and the martingale on their p-values.
 
     Attributes
@@ -40,8 +40,8 @@ class Evidence:
     martingale: Martingale
 
     @classmethod
-    def of(cls, seed: int, block: int, scores: Array, seasons: list[str], rounding: float) -> Evidence:
-        """Return the evidence before any new row, with calibration scores in the order of time."""
+    def of(cls, seed: int, block: int, scores: Array, seasons: list[str], rounding: float) -> Stream:
+        """Return the stream before any new row, with calibration scores in the order of time."""
         names = sorted(set(seasons))
         where, urns = np.array(seasons, dtype=object), []
         for position, name in enumerate(names):
