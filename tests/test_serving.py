@@ -133,6 +133,14 @@ def test_what_cannot_be_answered_is_refused_and_the_next_request_is_answered(ser
     assert ask(server, "POST", "/labels", {"ids": ["a"], "targets": [1.0, 2.0]})[0] == 422
 
 
+def test_the_script_that_measures_the_rate_gets_answers(server, tmp_path):
+    row = tmp_path / "row.json"
+    row.write_text(json.dumps(rows_of(houses(1, 4))[0]))
+    script = [sys.executable, EXAMPLES / "load.py", str(server), row, "4", "1"]
+    ended = subprocess.run(script, capture_output=True, text=True)
+    assert ended.stdout.startswith("4 clients: "), ended.stderr
+
+
 def test_drift_is_told_over_http_too(server):
     assert json.loads(ask(server, "GET", "/drift")[1])["drift"] is False
     for seed in range(4):

@@ -277,6 +277,11 @@ def test_the_record_of_many_batches_is_bounded_and_loses_no_row(detector):
     assert timeline["first_row"].tolist() == sorted(timeline["first_row"])
     assert timeline["log_capital"][-1] == 4999
     assert (timeline.begins[0], timeline.ends[-1]) == ("first", "4999")
+    for begin, end, first, n in zip(
+        timeline.begins, timeline.ends, timeline["first_row"], timeline["n_rows"]
+    ):
+        assert end == str(int(first + n - 2))
+        assert begin in ("first", str(int(first - 1)))
 
 
 def test_metrics_are_in_the_text_format_of_prometheus(monitor):
