@@ -277,6 +277,8 @@ def test_the_record_of_many_batches_is_bounded_and_loses_no_row(detector):
     assert timeline["first_row"].tolist() == sorted(timeline["first_row"])
     assert timeline["log_capital"][-1] == 4999
     assert (timeline.begins[0], timeline.ends[-1]) == ("first", "4999")
+    last = timeline["first_row"] + timeline["n_rows"] - 2
+    assert timeline["log_capital"].tolist() == np.maximum(last, 0).tolist()
     for begin, end, first, n in zip(
         timeline.begins, timeline.ends, timeline["first_row"], timeline["n_rows"]
     ):
