@@ -31,13 +31,12 @@ NO_DRIFT = """\
 life, of a method that goes on after an alarm. gbmap's stands once it is raised."""
 
 DELAYS = """\
-Rows from a change, after 2,000 rows, to the first alarm that follows: the median over the lives, and how many
-of them had one within 2,000 rows, where not all had. *before* is the share of lives with an alarm in the
+Rows from a change, after 2,000 rows, to the first alarm that follows: the median over the lives that had one
+within 2,000 rows, and how many these were, where not all. *before* is the share of lives with an alarm in the
 2,000 rows before: where it is large, an alarm soon after the change may be one of those. *sudden* changes
-stay, *gradual* ones grow over 1,000 rows, *recurring* ones come and go every 200 rows. x1 is spread twice
-as wide (columns), or x3 begins to count for y (relation), which rows without labels cannot show. gbmap was
-asked every 10
-rows, which is the grain of its delays; chunks have theirs."""
+stay, *gradual* ones grow over 1,000 rows, *recurring* ones come and go every 200 rows. x1 is spread twice as
+wide (columns), or x3 begins to count for y (relation), which rows without labels cannot show. gbmap was
+asked every 10 rows, which is the grain of its delays; chunks have theirs."""
 
 ON_REAL = """\
 Real sets whose rows are ordered in time: 3,000 rows to learn and calibrate from, the rest as the stream.
