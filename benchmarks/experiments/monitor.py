@@ -40,6 +40,7 @@ N_COLUMNS, GROWTH, PERIOD = 5, 1000, 200
 N_SEEN = 3000  # rows of a real set before the stream
 BATCH, QUIET_BATCH = 10, 100  # rows of an update, after a change and before; between, each row counts too
 LEVEL = 0.05
+REAL_LIVES = 10
 KEPT = 40  # alarms of a life that are kept
 
 NULL = "no drift"
@@ -105,8 +106,8 @@ def _size(kind: str, n: int) -> Array:
 
 
 def _real(name: str, order: str, seed: int) -> Life:
-    data = load_paper_dataset(name)
-    X, y = np.asarray(data.X, dtype=np.float64), np.asarray(data.y)
+    frame, y = load_paper_dataset(name)
+    X = frame.to_numpy(dtype=np.float64)
     rng = np.random.default_rng([seed, 8])
     where = np.arange(len(X)) if order == IN_TIME else rng.permutation(len(X))
     where[:N_SEEN] = rng.permutation(where[:N_SEEN])
@@ -197,7 +198,8 @@ def _n_lives(problem: str, watcher: Watcher, settings: Settings) -> int:
     if problem.endswith(IN_TIME):
         return 1
     lives = watcher.null_lives if problem == NULL else watcher.lives
-    return min(lives, 4) if settings.quick else lives
+    most = 4 if settings.quick else REAL_LIVES if problem.endswith(SHUFFLED) else lives
+    return min(lives, most)
 
 
 def _store(lives: list[Life], folder: Path) -> None:

@@ -55,7 +55,13 @@ def frame(life: Life, name: str) -> Any:
 
     X = life[f"X{name}"]
     table = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
-    return table.assign(y=life[f"y{name}"], predicted=life[f"predicted{name}"])
+    y = life[f"y{name}"]
+    return table.assign(y=(y > 0).astype(int) if is_classes(life) else y, predicted=life[f"predicted{name}"])
+
+
+def is_classes(life: Life) -> bool:
+    """Whether labels are two classes, -1 and 1 or 0 and 1."""
+    return len(np.unique(life["y_cal"])) == 2
 
 
 def by_nannyml(what: str) -> Callable[[Life], list[int]]:
@@ -65,11 +71,11 @@ def by_nannyml(what: str) -> Callable[[Life], list[int]]:
         import nannyml as nml
 
         reference, analysis = frame(life, "_cal"), frame(life, "")
-        is_classes = len(np.unique(life["y_cal"])) == 2
-        metric = "roc_auc" if is_classes else "mse"
+        classes = is_classes(life)
+        metric = "roc_auc" if classes else "mse"
         given: dict[str, Any] = {"y_true": "y", "metrics": [metric], "chunk_size": CHUNK}
         features = [name for name in reference if name.startswith("x")]
-        if is_classes:
+        if classes:
             given |= {"y_pred_proba": "predicted", "y_pred": "label"}
             given |= {"problem_type": "classification_binary"}
             parts = (reference, analysis)
@@ -77,11 +83,11 @@ def by_nannyml(what: str) -> Callable[[Life], list[int]]:
         else:
             given |= {"y_pred": "predicted"}
         if what == "realised":
-            if not is_classes:
+            if not classes:
                 given |= {"problem_type": "regression"}
             made = nml.PerformanceCalculator(**given)
         else:
-            made = nml.CBPE(**given) if is_classes else nml.DLE(feature_column_names=features, **given)
+            made = nml.CBPE(**given) if classes else nml.DLE(feature_column_names=features, **given)
         made.fit(reference)
         run = made.calculate if what == "realised" else made.estimate
         table = run(analysis).filter(period="analysis").to_df()

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from benchmarks.experiments.monitor import CHANGED, IN_TIME, LEVEL, NULL, REAL, SHUFFLED, WATCHERS, delays
+from benchmarks.experiments.monitor import (
+    CHANGED,
+    IN_TIME,
+    LEVEL,
+    NULL,
+    REAL,
+    REAL_LIVES,
+    SHUFFLED,
+    WATCHERS,
+    delays,
+)
 from benchmarks.markdown import NOTHING, fixed, number, table
 from benchmarks.records import OK, Row, matches
 from benchmarks.verdicts import HEADER, Target
@@ -153,7 +163,7 @@ def _targets(rows: Sequence[Row], known: Sequence[str]) -> list[list[str]]:
         for name in OURS
         for problem in (NULL, *(f"{real}, {SHUFFLED}" for real in REAL))
     }
-    bound = LEVEL + 2 * (LEVEL * (1 - LEVEL) / 20) ** 0.5  # two standard errors of the fewest lives
+    bound = LEVEL + 2 * (LEVEL * (1 - LEVEL) / REAL_LIVES) ** 0.5  # two standard errors of the fewest lives
     lines = [Target("lives without drift with an alarm, up to chance", bound, at_most=True).judge(held)]
     ranks = {problem: _rank(rows, problem, known) for problem in CHANGED}
     text = "rank of the delay among methods that hold the level"
