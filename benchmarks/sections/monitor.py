@@ -52,7 +52,7 @@ ON_REAL = """\
 Real sets whose rows are ordered in time: 3,000 rows to learn and calibrate from, the rest as the stream.
 Shuffled, there is no drift: the share of lives with an alarm. In time, the row of the first alarm: these
 rows depend on those before them and the world changed, so that there is drift, and no true row of its
-beginning."""
+beginning. gbmap was asked every 100 rows here."""
 
 CAVEATS = """\
 A level for a whole life is more than the peers promise: ADWIN bounds each test, chunks are judged one by one.
