@@ -78,6 +78,15 @@ def test_a_change_of_the_relation_is_seen_by_labels_alone(monitor):
     assert monitor.alarms_[0].columns == []
 
 
+def test_an_alarm_by_labels_says_where_the_model_is_wrong(monitor):
+    X, y = draw(300, 3)
+    feed(monitor, X, y + 9.0 * (X[:, 0] > 1))
+    alarm = monitor.alarms_[0]
+    assert alarm.source == "labels"
+    assert alarm.regions[0].startswith("x0 ")
+    assert alarm.region_shares[0] > alarm.region_reference_shares[0] + 0.3
+
+
 def test_without_a_share_for_labels_they_raise_no_alarm_and_rows_get_all_of_the_level(detector):
     X, y = draw(100, 3)
     deaf = DriftMonitor(detector, label_share=0, random_state=0)
@@ -210,7 +219,7 @@ def test_blocks_and_seasons_need_rows_to_compare_with(detector):
     X, y = draw(300, 11)
     monitor.update(X, y, season=np.arange(300) % 2)
     assert not monitor.alarms_
-    assert monitor._of_rows.martingale.n == 60
+    assert monitor._of_rows.martingale.n == monitor._of_labels.martingale.n == 60
     monitor.update(*draw(300, 12, move=2.0), season=1)
     assert len(monitor.alarms_) == 2
 
