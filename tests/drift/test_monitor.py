@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 import gbmap
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
 from gbmap.drift import DriftMonitor
+from gbmap.drift._suspects import Suspects
 
 LEARN = {"n_components": 5, "random_state": 0}
 
@@ -309,3 +310,12 @@ def test_a_monitor_knows_its_own_detector(detector, monitor, tmp_path):
     gbmap.save(monitor.detector, tmp_path / "detector.gbmap")
     assert monitor.is_of(gbmap.load(tmp_path / "detector.gbmap"))
     assert not monitor.is_of(fitted(GBMAPRegressor(**LEARN), *draw(800, 15)))
+
+
+def test_columns_are_those_of_the_last_rows_since_the_change():
+    found = Suspects.new()
+    for row in range(300):
+        found.add(np.array([row]), np.array([[row, 1.0]]), np.zeros((1, 1), np.uint8))
+    assert found.rows.tolist() == list(range(100, 300))
+    assert found.columns(since=298).tolist() == [298.5, 1.0]
+    assert found.columns(since=300).tolist() == [0.0, 0.0]
