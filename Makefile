@@ -5,7 +5,7 @@ STAMPS := .venv/stamps
 SETTINGS := pyproject.toml src/gbmap/__init__.py
 
 # Experiments of the benchmarks that need no environment beside gbmap's, and those that run a peer in its own.
-ALONE := sets small passes memory sparse dask explaining distances neighbours drift predictors starts pictures
+ALONE := sets small passes memory sparse dask explaining distances neighbours drift monitor predictors starts pictures
 WITH_IVIS := features costs
 
 .PHONY: demo test test-nightly test-oldest test-newest test-torch lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)

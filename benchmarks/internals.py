@@ -19,6 +19,7 @@ from gbmap._rows.dask import table as dask_table
 from gbmap._rows.memory import MemoryRows
 from gbmap._rows.standard import MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam
+from gbmap.drift._martingale import Martingale
 
 Loss = Literal["squared_error", "log_loss"]
 
@@ -94,3 +95,22 @@ def watched_passes(n_rows: int) -> Iterator[list[Round]]:
         yield rounds
     finally:
         MemoryRows.value_and_gradient = evaluate
+
+
+def first_alarm_by_fixed_reference(
+    calibration: NDArray[Any], scores: NDArray[Any], level: float
+) -> list[int]:
+    """The first alarm of the same bets on p-values against the calibration rows alone, made safe.
+
+    By Massart's inequality their distribution is nowhere further than epsilon below the true one, but for a
+    chance of half the level; p-values are raised by epsilon, and the other half of the level is for the bets.
+    """
+    n = len(calibration)
+    epsilon = np.sqrt(np.log(2 / level) / (2 * n))
+    ordered, martingale = np.sort(calibration), Martingale.new()
+    above = n - np.searchsorted(ordered, scores, side="left")
+    for row, p in enumerate(np.minimum(above / n + epsilon, 1.0)):
+        martingale.bet(float(p), row)
+        if martingale.log_peak >= np.log(2 / level):
+            return [row]
+    return []

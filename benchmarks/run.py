@@ -28,6 +28,7 @@ from benchmarks.experiments import (
     linearity,
     local_model,
     memory,
+    monitor,
     neighbour_scores,
     neighbours,
     out_of_core,
@@ -55,6 +56,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "neighbours": (neighbour_scores.run,),
     "drift": (drift.run, drift_cuts.run, drift_loss.run),
     "levels": (drift_levels.run,),
+    "monitor": (monitor.run,),
     "features": (features.run,),
     "predictors": (predictors.run,),
     "defaults": (defaults.run,),
@@ -88,6 +90,7 @@ HELP = {
     "distances": "path distances beside embedding distances; exact and approximate neighbours",
     "explaining": "the time to explain rows, beside that to predict them",
     "levels": "false verdicts on drift and the coverage of estimated losses where nothing has changed",
+    "monitor": "false alarms and delays over time, beside the peers",
     "drift": "indicators of drift and estimates of the loss, on the drift splits of the real data sets",
 }
 
@@ -126,7 +129,7 @@ def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     parser.add_argument(
         "--repeats", type=int, default=_repeats(experiment), help="of each kind (default: %(default)s)"
     )
-    if experiment in ("scaling", "small", "features", "predictors", "defaults", "costs", "starts"):
+    if experiment in ("scaling", "small", "features", "predictors", "defaults", "costs", "starts", "monitor"):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
     if experiment in ("small", "costs", *SCORED):
         parser.add_argument("--datasets", nargs="+", default=[], choices=KNOWN, metavar="NAME")

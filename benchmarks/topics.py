@@ -23,6 +23,7 @@ from benchmarks.sections import (
     linearity,
     local_model,
     memory,
+    monitor,
     neighbour_scores,
     neighbours,
     out_of_core,
@@ -89,6 +90,12 @@ TOPICS = (
         "Verdicts where nothing has changed",
         "how often a change is found where there is none, and whether intervals of the loss hold",
         (drift_levels,),
+    ),
+    Topic(
+        "monitoring",
+        "Drift over time",
+        "false alarms over 10,000 looks, and rows until a change is told, beside the peers",
+        (monitor,),
     ),
     Topic(
         "explanations",

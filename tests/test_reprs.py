@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
-from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap import DriftDetector, DriftMonitor, GBMAPClassifier, GBMAPRegressor
 from gbmap._core.ensemble import Ensemble
 from gbmap._fit.records import StageRecord
 from gbmap._utils.shown import Result, Shown, cell
@@ -73,6 +73,8 @@ def results():
             drift.explain(X.head(3)),
             drift.estimate_loss(X),
         ]
+        update = DriftMonitor(drift, random_state=0).update(9 * X + 9, target)
+        found += [update, *update.new_alarms]
     found += [regions(of_numbers, X, y), regions(of_classes, X, output="a"), is_monotone(of_numbers, HOSTILE)]
     found += [nearest_counterfactual(of_numbers, X.head(1), 3.0, bounds=X)]
     found += [nearest_counterfactual(of_numbers, X.head(1), 1e9, bounds=X)]

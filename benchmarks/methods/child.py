@@ -56,6 +56,9 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else ""
 
 
+RIVER = Environment(".venv-bench-river", "requirements-river.txt", "GBMAP_BENCH_RIVER_PYTHON")
+NANNYML = Environment(".venv-bench-nannyml", "requirements-nannyml.txt", "GBMAP_BENCH_NANNYML_PYTHON")
+EVIDENTLY = Environment(".venv-bench-evidently", "requirements-evidently.txt", "GBMAP_BENCH_EVIDENTLY_PYTHON")
 JAX = Environment(
     ".venv-bench-jax", "requirements-jax.txt", "GBMAP_BENCH_JAX_PYTHON", {"JAX_PLATFORMS": "cpu"}
 )

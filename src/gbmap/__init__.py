@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gbmap.distances import embedding_distances, path_distances
-    from gbmap.drift import DriftDetector
+    from gbmap.drift import DriftDetector, DriftMonitor
     from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
     from gbmap.persistence import load, save
     from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "DriftDetector",
+    "DriftMonitor",
     "GBMAPClassifier",
     "GBMAPClassifierCV",
     "GBMAPRegressor",
@@ -30,6 +31,7 @@ __all__ = [
 # Loaded when they are asked for, so that `gbmap --help` comes at once.
 _HOMES = {
     "DriftDetector": "drift",
+    "DriftMonitor": "drift",
     "GBMAPClassifier": "estimators",
     "GBMAPClassifierCV": "selection",
     "GBMAPRegressor": "estimators",

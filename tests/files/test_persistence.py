@@ -461,7 +461,7 @@ def test_steps_that_would_run_code_from_elsewhere_are_refused(tmp_path, step, re
 @pytest.mark.parametrize("thing", [None, {}, "model", np.zeros(3), regressor, [regressor()]])
 def test_other_things_than_models_are_refused(tmp_path, thing):
     with pytest.raises(
-        TypeError, match="model must be a GBMAP, a DriftDetector, a pipeline of one or a TableModel"
+        TypeError, match="model must be a GBMAP, a DriftDetector, a DriftMonitor, a pipeline of one"
     ):
         gbmap.save(thing, tmp_path / "m")
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, plots
+from gbmap.drift import DriftMonitor
 from gbmap.plots import (
     ColumnCurveDisplay,
     DriftDisplay,
@@ -17,6 +18,7 @@ from gbmap.plots import (
     ExplanationDisplay,
     ImportanceDisplay,
     LossCurveDisplay,
+    MonitorDisplay,
     PathDisplay,
     RegionDisplay,
 )
@@ -43,12 +45,21 @@ FROM_MODEL = {
     "drift": lambda model, X, y, **how: DriftDisplay.from_estimator(
         DriftDetector(model).fit(X, y), X, y, X, y, **how
     ),
+    "monitor": lambda model, X, y, **how: MonitorDisplay.from_estimator(watched(model, X, y), **how),
 }
 EACH = pytest.mark.parametrize("kind", FROM_MODEL)
 
 
 def outputs(model):
     return NAMES[1] if hasattr(model, "classes_") else None
+
+
+def watched(model, X, y):
+    """Return a monitor that has raised its alarm."""
+    monitor = DriftMonitor(DriftDetector(model).fit(X, y, X_cal=X + 0.01, y_cal=y), random_state=0)
+    for k in range(6):
+        monitor.update(X * (1 + k), y, time=f"2026-0{1 + k}-01")
+    return monitor
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +141,7 @@ def test_without_matplotlib_the_extra_is_named(hostile, kind, monkeypatch):
         FROM_MODEL[kind](*asked(models["regressor"], X))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FROM_MODEL if kind != "drift"])
+@pytest.mark.parametrize("kind", [kind for kind in FROM_MODEL if kind not in ("drift", "monitor")])
 def test_models_that_cannot_be_asked_are_named(hostile, kind):
     X, models = hostile
     _, y = models["regressor"]

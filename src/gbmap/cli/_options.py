@@ -13,7 +13,8 @@ from gbmap.cli._errors import UsageError
 _TABLE = "A CSV, TSV (also .gz) or Parquet file; - is standard input."
 
 
-def _existing(path: Path | None) -> Path | None:
+def existing(path: Path | None) -> Path | None:
+    """Refuse a path that leads nowhere, or to a folder."""
     if path is None or str(path) == "-" or (path.exists() and not path.is_dir()):
         return path
     raise typer.BadParameter(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
@@ -65,7 +66,7 @@ def _components(text: Any) -> int | str:
 
 
 def _file(metavar: str, text: str) -> Any:
-    return typer.Argument(metavar=metavar, help=text, callback=_existing, show_default=False)
+    return typer.Argument(metavar=metavar, help=text, callback=existing, show_default=False)
 
 
 Data = Annotated[Path, _file("DATA", _TABLE)]
@@ -73,9 +74,7 @@ Model = Annotated[Path, _file("MODEL", "A model file, as gbmap fit writes it.")]
 OtherModel = Annotated[Path, _file("MODEL2", "The model to compare it with.")]
 NewData = Annotated[
     Path | None,
-    typer.Option(
-        "--new", metavar="DATA2", callback=_existing, help="A later table, to be watched for drift."
-    ),
+    typer.Option("--new", metavar="DATA2", callback=existing, help="A later table, to be watched for drift."),
 ]
 Target = Annotated[
     str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", show_default=False)

@@ -35,7 +35,7 @@ class Screen:
     def result(self, document: dict[str, Any], show: Callable[[Page, dict[str, Any]], None]) -> None:
         """Print a document as JSON, or let `show` write it on a page."""
         if self.json:
-            _write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+            write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
         else:
             page = Page()
             show(page, document)
@@ -108,7 +108,7 @@ class Page:
         with console.capture() as capture:
             for part in self._parts:
                 console.print(part, soft_wrap=False)
-        _write("\n".join(line.rstrip() for line in capture.get().split("\n")))
+        write("\n".join(line.rstrip() for line in capture.get().split("\n")))
 
 
 def say(line: str) -> None:
@@ -132,7 +132,8 @@ def flush(stream: TextIO, *, whatever_happens: bool = False) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
+    """Write text to standard output."""
     _put(sys.stdout, text)
     flush(sys.stdout)
 

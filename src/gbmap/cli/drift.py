@@ -20,6 +20,7 @@ from gbmap.cli._models import (
 )
 from gbmap.cli._options import Data, Json, Keep, Model, NoOverwrite, Quiet, finite, kept
 from gbmap.cli._outputs import Output
+from gbmap.cli._over_time import Every, Id, Labels, Metrics, Picture, State, Time
 from gbmap.cli._screen import Page, Screen
 
 _SHOWN_COLUMNS = 10
@@ -67,6 +68,13 @@ def drift(
         int, typer.Option(min=1, metavar="ROWS", help="Beyond, a random sample of so many rows is tested.")
     ] = 100_000,
     keep: Keep = None,
+    time: Time = None,
+    every: Every = None,
+    id: Id = None,
+    labels: Labels = None,
+    state: State = None,
+    metrics: Metrics = None,
+    picture: Picture = None,
     no_overwrite: NoOverwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -84,6 +92,11 @@ def drift(
       gbmap drift houses.gbmap new.csv
       gbmap drift houses.gbmap new.csv --out rows.csv --json > drift.json
       gbmap drift houses.gbmap today.parquet || echo "look at the model"
+      gbmap drift houses.gbmap new.csv --time sold --every day --state m.gbmap
+
+    With --time, --every or --state the rows go to a monitor, batch by batch, whose
+    chance of a false alarm is one less --confidence over all looks together, those
+    of later commands with the same --state too. It knows no tolerated drift.
     """
     from gbmap.cli._drifting import assess
     from gbmap.cli._sample import Sample
@@ -91,6 +104,16 @@ def drift(
 
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence must be above 0 and below 1, got {confidence}.")
+    over_time = {"time": time, "every": every, "id": id, "labels": labels, "state": state}
+    if any(value is not None for value in (*over_time.values(), metrics, picture)):
+        from gbmap.cli._watching import Watch, watch
+
+        if out is not None:
+            raise UsageError("--out goes with one look only; leave it out, or --time, --every and --state.")
+        asked = Watch(**over_time, metrics=metrics, picture=picture)  # type: ignore[arg-type]
+        return watch(
+            model, data, asked, round(1 - confidence, 12), Screen(as_json, quiet), no_overwrite=no_overwrite
+        )
     output = None if out is None else Output.at(out, ENDINGS, data, model, no_overwrite=no_overwrite)
     screen, loaded = Screen(as_json, quiet), load_model(model)
     need_detector(loaded, model)

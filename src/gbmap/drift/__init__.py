@@ -5,6 +5,8 @@ from gbmap.drift.detector import DriftDetector
 from gbmap.drift.euclidean import EuclideanDetector
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate
+from gbmap.drift.monitor import DriftMonitor
+from gbmap.drift.monitor_results import MonitorAlarm, MonitorUpdate
 from gbmap.drift.verdict import DriftVerdict, Finding
 
 __all__ = [
@@ -12,9 +14,12 @@ __all__ = [
     "DriftAssessment",
     "DriftDetector",
     "DriftExplanation",
+    "DriftMonitor",
     "DriftVerdict",
     "EuclideanDetector",
     "Finding",
     "LossEstimate",
+    "MonitorAlarm",
+    "MonitorUpdate",
     "RegionShifts",
 ]

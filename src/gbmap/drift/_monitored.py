@@ -207,8 +207,15 @@ class MonitoredModel:
 
     def outcome(self, X: Any, y: Array, scores: Array, name: str = "y") -> Outcome:
         """Return what became of rows: the model's own loss, a mean over outputs, and what people speak of."""
+        return self.outcome_of(self.outputs(X, scores), y, name)
+
+    def outputs(self, X: Any, scores: Array) -> Array:
+        """Return what losses are taken of, (n, K): f of a GBMAP, the score of a foreign model."""
+        return scores if self.foreign is not None else scores + self.initial_score(X)
+
+    def outcome_of(self, f: Array, y: Array, name: str = "y") -> Outcome:
+        """Return what became of rows of which the outputs are known."""
         targets = self.targets(y, name)
-        f = scores if self.foreign is not None else scores + self.initial_score(X)
         if self.foreign is None:
             each = self.fitted.predictor.row_losses(targets, f)
         elif self.classes is None:

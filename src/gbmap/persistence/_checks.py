@@ -31,7 +31,7 @@ from gbmap._fit.columns import Coding
 from gbmap._fit.records import StageRecord
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.scikit_learn import make_constraint
-from gbmap.drift import DriftDetector
+from gbmap.drift import DriftDetector, DriftMonitor
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
 from gbmap.drift._monitored import MonitoredModel, is_gbmap
@@ -41,15 +41,18 @@ from gbmap.drift._spread import SpreadDrifter
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP
 from gbmap.estimators.checkpoint import check_record
+from gbmap.persistence._monitors import MONITOR_CHECKS
 from gbmap.selection import GBMAPClassifierCV
 from gbmap.selection.search import BaseGBMAPCV
 from gbmap.tables import Column, Schema, TableModel
 from gbmap.tables.schema import DATE_PARTS, KINDS, TARGET_KINDS, TASKS
 
+_WITH_PARAMETERS = (BaseGBMAP, BaseGBMAPCV, DriftDetector, DriftMonitor, TableModel)
+
 
 def check(instance: Any) -> None:
     """Refuse an instance that cannot work, or that does more than it should."""
-    if isinstance(instance, BaseGBMAP | BaseGBMAPCV | DriftDetector | TableModel):
+    if isinstance(instance, _WITH_PARAMETERS):
         _check_parameters(instance)
     for cls, is_fitted_by, of_class in _CHECKS:
         if isinstance(instance, cls) and (not is_fitted_by or hasattr(instance, is_fitted_by)):
@@ -65,7 +68,7 @@ def admit(cls: Any, members: Mapping[str, Any]) -> None:
     if issubclass(cls, BaseEstimator):
         written_by = members.get("_sklearn_version", "")  # which a warning quotes
         need(type(written_by) is str and len(written_by) < 100, "a version of scikit-learn that is none")
-    if issubclass(cls, BaseGBMAP | BaseGBMAPCV | DriftDetector | TableModel):
+    if issubclass(cls, _WITH_PARAMETERS):
         known = _constraints_of(cls)
         for name in members:
             if not (name.startswith("_") or name.endswith("_") or name in known):
@@ -346,6 +349,7 @@ _CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (Calibration, "", _check_calibration),
     (Profile, "", _check_profile),
     (DriftDetector, "_drifter", _check_detector),
+    *MONITOR_CHECKS,
     (Column, "", _check_column),
     (Schema, "", _check_schema),
     (TableModel, "model_", _check_table_model),

@@ -38,13 +38,18 @@ from gbmap._fit.columns import Coding
 from gbmap._fit.records import StageRecord
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.scikit_learn import BaseSearchCV
-from gbmap.drift import DriftDetector
+from gbmap.drift import DriftDetector, DriftMonitor, MonitorAlarm
 from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
+from gbmap.drift._martingale import Martingale
 from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
 from gbmap.drift._profile import Profile
 from gbmap.drift._spread import SpreadDrifter
+from gbmap.drift._stream import Stream
+from gbmap.drift._suspects import Suspects
+from gbmap.drift._timeline import Timeline
+from gbmap.drift._urn import Urn
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.persistence._checks import admit, check
 from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
@@ -68,12 +73,19 @@ _OWN = {
     "losses.Quantile": losses.Quantile,
     "losses.SquaredError": losses.SquaredError,
     "DriftDetector": DriftDetector,
+    "DriftMonitor": DriftMonitor,
     "drift.Calibration": Calibration,
     "drift.Drifter": Drifter,
+    "drift.Stream": Stream,
+    "drift.Martingale": Martingale,
     "drift.Measures": Measures,
+    "drift.MonitorAlarm": MonitorAlarm,
     "drift.Neighbours": Neighbours,
     "drift.Profile": Profile,
     "drift.SpreadDrifter": SpreadDrifter,
+    "drift.Suspects": Suspects,
+    "drift.Timeline": Timeline,
+    "drift.Urn": Urn,
     "drift.Watched": MonitoredModel,
     "drift.Subject": FittedModel,
     "TableModel": TableModel,
@@ -103,7 +115,7 @@ _CALLBACKS = frozenset(
 # Members whose lists hold instances.
 _LISTED = frozenset(
     {"steps", "transformer_list", "transformers", "transformers_", "_name_to_fitted_passthrough"}
-    | {"history_", "_boosted", "columns"}
+    | {"history_", "_boosted", "columns", "urns", "alarms_"}
 )
 _PLAIN = {"_inputs": None, "_input_mean": None, "_input_scale": None}
 _OF_ESTIMATORS = {"_posterior": None, "knots": 0, "categorical_features": None, **_PLAIN}
@@ -140,7 +152,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : GBMAPRegressor, GBMAPClassifier, DriftDetector, a pipeline of one, or TableModel
+    model : GBMAPRegressor, GBMAPClassifier, DriftDetector, DriftMonitor, a pipeline of one, or TableModel
         Pipelines may hold ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler, OneHotEncoder, SimpleImputer, MissingIndicator and
         VarianceThreshold. Anything else, such as an ``init`` model that is no GBMAP or a loss of
@@ -168,7 +180,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, BaseEstimator):
         raise TypeError(
-            "model must be a GBMAP, a DriftDetector, a pipeline of one or a TableModel, "
+            "model must be a GBMAP, a DriftDetector, a DriftMonitor, a pipeline of one or a TableModel, "
             f"got {type(model).__name__}."
         )
     content, arrays = encode(model, _REGISTRY)

@@ -7,6 +7,7 @@ from gbmap.plots.embedding import EmbeddingDisplay
 from gbmap.plots.explanation import ExplanationDisplay
 from gbmap.plots.importance import ImportanceDisplay
 from gbmap.plots.loss_curve import LossCurveDisplay
+from gbmap.plots.monitor import MonitorDisplay
 from gbmap.plots.path import PathDisplay
 from gbmap.plots.region import RegionDisplay
 
@@ -22,6 +23,7 @@ __all__ = [
     "ImportanceDisplay",
     "IntervalDisplay",
     "LossCurveDisplay",
+    "MonitorDisplay",
     "PathDisplay",
     "RegionDisplay",
 ]

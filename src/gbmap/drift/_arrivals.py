@@ -1,0 +1,178 @@
+"""What comes with the rows of a batch: labels that may be missing, ids, times and seasons."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gbmap._core.arrays import in_memory
+from gbmap._utils.missing import is_missing
+from gbmap._utils.scikit_learn import safe_indexing
+from gbmap._utils.typing import Array, IntArray
+from gbmap.drift._drifter import Drifter
+from gbmap.drift._monitored import chunks
+from gbmap.drift._suspects import activity_of
+from gbmap.drift.detector import DriftDetector
+from gbmap.drift.loss_estimate import LossEstimate
+
+_EXPLAINED = 200  # alarmed rows of a batch whose columns are looked at: the last ones
+_LONGEST_ID = 200  # characters
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The rows of a batch, as the detector sees them.
+
+    Attributes
+    ----------
+    indicators, is_alarm : arrays of shape (n,)
+    estimate : LossEstimate
+    outputs : array of shape (n, K)
+        What losses are taken of.
+    activity : array of shape (n, B) of uint8
+        Which learners are active.
+    labelled : integer array of shape (l,)
+        The positions of the rows whose labels are known.
+    losses : array of shape (l,)
+    explained : integer array of shape (e,)
+        The positions of the alarmed rows whose columns were looked at.
+    shares : array of shape (e, p)
+        The sizes of the shares of columns in their indicators; p is zero if the detector does not explain.
+    """
+
+    indicators: Array
+    is_alarm: Array
+    estimate: LossEstimate
+    outputs: Array
+    activity: Array
+    labelled: IntArray
+    losses: Array
+    explained: IntArray
+    shares: Array
+
+    @classmethod
+    def of(cls, detector: DriftDetector, X: Any, y: Any) -> Arrivals:
+        """Read rows with labels, all of which may be missing."""
+        found = detector.alarms(X)
+        outputs, activity = _outputs_and_activity(detector, X)
+        values = None if y is None else labels_of(y)
+        if values is not None and len(values) != len(outputs):
+            raise ValueError(f"y must have as many rows as X, {len(outputs)}, got {len(values)}.")
+        labelled = np.empty(0, dtype=np.intp) if values is None else known_labels(values)
+        losses = np.empty(0)
+        if values is not None and len(labelled):
+            losses = losses_of(detector, outputs[labelled], values[labelled])
+        explained = np.flatnonzero(found["is_alarm"])[-_EXPLAINED:]
+        return cls(
+            indicators=detector._ranks(X),
+            is_alarm=found["is_alarm"],
+            estimate=detector.estimate_loss(X),
+            outputs=outputs,
+            activity=activity,
+            labelled=labelled,
+            losses=losses,
+            explained=explained,
+            shares=_shares(detector, X, explained),
+        )
+
+
+def _outputs_and_activity(detector: DriftDetector, X: Any) -> tuple[Array, Array]:
+    monitored, parts = detector._drifter.monitored, []
+    for some in chunks(detector._read_rows(X)):
+        rows = monitored.read(some)
+        activity = activity_of(monitored.fitted.ensemble, rows)
+        parts.append((monitored.outputs(some, rows.scores), activity))
+    outputs, activities = zip(*parts)
+    return np.concatenate(outputs), np.concatenate(activities)
+
+
+def _shares(detector: DriftDetector, X: Any, rows: IntArray) -> Array:
+    if not isinstance(detector._drifter, Drifter) or not len(rows):
+        return np.empty((len(rows), 0))
+    values = np.abs(detector.explain(safe_indexing(X, rows)).values)
+    return values.reshape(*values.shape[:2], -1).sum(axis=2)
+
+
+def losses_of(detector: DriftDetector, outputs: Array, y: Array) -> Array:
+    """Return the losses of rows whose outputs are known and whose labels are all there."""
+    if y.dtype == object:  # as lists with None in them are read
+        y = np.array(y.tolist())
+    labels = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    return detector._drifter.monitored.outcome_of(outputs, labels).losses
+
+
+def labels_of(y: Any) -> Array:
+    """Return labels as an array, as they are."""
+    values = np.asarray(in_memory(y))
+    if values.ndim == 0:
+        raise ValueError(f"y must have a label for each row, got {str(y)[:50]!r} alone; put it in a list.")
+    return values
+
+
+def known_labels(values: Array) -> IntArray:
+    """Return the positions of labels of which no part is missing."""
+    if not len(values) or values.dtype.kind in "iubUS":
+        return np.arange(len(values))
+    if values.dtype.kind == "f":
+        return np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
+    is_known = [not any(map(is_missing, np.atleast_1d(each))) for each in values]
+    return np.flatnonzero(np.array(is_known, dtype=bool))
+
+
+def names_of(ids: Any, n: int, taken: Collection[str]) -> list[str]:
+    """Return ids as texts: each once, and none of those taken."""
+    values = np.asarray(in_memory(ids), dtype=object)
+    if values.shape != (n,):
+        raise ValueError(f"ids must be a list of as many as there are rows, {n}, got shape {values.shape}.")
+    names = [_name(each) for each in values.tolist()]
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"ids must differ from each other, got {name!r} twice.")
+        if name in taken:
+            raise ValueError(
+                f"ids must differ from those of rows that wait for labels, got {name!r}; leave out rows that "
+                "were given before."
+            )
+        seen.add(name)
+    return names
+
+
+def _name(value: Any) -> str:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (is_whole or isinstance(value, str)) or len(str(value)) > _LONGEST_ID:
+        shown = repr(value)[:50]
+        raise ValueError(
+            f"ids must be texts of at most {_LONGEST_ID} characters, or whole numbers, got {shown}."
+        )
+    return str(value)
+
+
+def seasons_of(season: Any, n: int) -> list[str]:
+    """Return the season of each row as text; empty texts for None."""
+    return [""] * n if season is None else _texts(season, n, "season")
+
+
+def times_of(time: Any, n: int) -> list[str]:
+    """Return the time of each row as text; empty texts for None."""
+    return [""] * n if time is None else _texts(time, n, "time")
+
+
+def _texts(values: Any, n: int, name: str) -> list[str]:
+    """Return one text a row, of one value for all of them or of one each."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        return [_text(values)] * n
+    if len(values) != n:
+        raise ValueError(f"{name} must be one value, or one for each of {n} rows, got {len(values)}.")
+    return [_text(each) for each in np.asarray(in_memory(values))]
+
+
+def _text(value: Any) -> str:
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    text = str(value)
+    # Nanoseconds that are all zero say nothing.
+    return text.removesuffix(".000000000") if isinstance(value, np.datetime64) else text

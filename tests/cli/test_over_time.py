@@ -1,0 +1,153 @@
+"""gbmap drift over time: batches, a state that goes on, labels that come late, metrics and a picture."""
+
+import json
+
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def later(folder):
+    """Houses by the hour: two weeks as before, then others."""
+    rows = [pd.read_csv(folder / name, dtype=str) for name in ("more.csv", "houses.csv", "far.csv")]
+    table = pd.concat([rows[0], rows[1].iloc[:136], rows[2]], ignore_index=True)
+    table["id"] = [f"h{k}" for k in range(len(table))]
+    when = pd.date_range("2025-03-03", periods=len(table), freq="h")
+    table["when"] = when.strftime("%Y-%m-%dT%H:%M:%S")
+    table.to_csv(folder / "later.csv", index=False)
+    return table
+
+
+def lines(ended):
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+def watch(run, folder, table, *options):
+    return run("drift", folder / "price.gbmap", table, *options)
+
+
+def test_weeks_are_looked_at_one_by_one_and_the_change_is_dated(run, folder, later, tmp_path):
+    shuffled = later.sample(frac=1, random_state=0)
+    shuffled.to_csv(tmp_path / "shuffled.csv", index=False)
+    ended = watch(run, folder, tmp_path / "shuffled.csv", "--time", "when", "--every", "week", "--json")
+    assert ended.code == 1
+    weeks = lines(ended)
+    assert [week["n_rows"] for week in weeks] == [168, 168, 168, 32]
+    assert [week["is_drifting"] for week in weeks] == [False, False, True, True]
+    alarm = weeks[2]["new_alarms"][0]
+    assert alarm["since_time"][:10] in ("2025-03-16", "2025-03-17")
+    assert alarm["columns"][0] == "size"
+    assert weeks[0]["time"] == "2025-03-09T23:00:00Z"
+    text = watch(run, folder, tmp_path / "shuffled.csv", "--time", "when", "--every", "week").out
+    assert text.startswith("Drift found; without any, the chance of this was at most 5 % over all looks.")
+    assert alarm["summary"] in text
+
+
+@pytest.mark.parametrize(
+    ("every", "n_batches"), [("hour", 40), ("day", 2), ("month", 1), ("15", 3), (None, 2)]
+)
+def test_a_batch_is_a_period_or_a_number_of_rows(run, folder, later, tmp_path, every, n_batches):
+    later.iloc[:40].to_csv(tmp_path / "some.csv", index=False)
+    options = ["--time", "when", *(["--every", every] if every else [])]
+    ended = watch(run, folder, tmp_path / "some.csv", *options, "--json")
+    assert ended.code == 0
+    assert len(lines(ended)) == n_batches
+
+
+def test_rows_without_times_come_in_their_order(run, folder, later):
+    told = lines(watch(run, folder, folder / "later.csv", "--every", 100, "--json"))
+    assert [each["first_row"] for each in told] == [0, 100, 200, 300, 400, 500]
+    assert told[-1]["n_rows"] == 36
+    assert told[0]["time"] == ""
+
+
+def test_a_state_goes_on_where_it_was_and_counts_no_row_twice(run, folder, later, tmp_path):
+    state, options = tmp_path / "state.gbmap", ("--time", "when", "--every", "day", "--json")
+    later.iloc[:240].to_csv(tmp_path / "first.csv", index=False)
+    first = watch(run, folder, tmp_path / "first.csv", *options, "--state", state)
+    second = watch(run, folder, folder / "later.csv", *options, "--state", state)
+    at_once = watch(run, folder, folder / "later.csv", *options)
+    assert (first.code, second.code, at_once.code) == (0, 1, 1)
+    assert lines(first) + lines(second) == lines(at_once)
+    note = "gbmap: note: 240 rows up to 2025-03-12T23:00:00Z left out: the state has seen them.\n"
+    assert second.err == note
+    again = watch(run, folder, folder / "later.csv", *options, "--state", state)
+    assert (again.code, again.out) == (1, "")  # an alarm stands
+
+
+def test_labels_come_later_by_their_ids(run, folder, later, tmp_path):
+    state, given = tmp_path / "state.gbmap", ("--state", tmp_path / "state.gbmap", "--id", "id", "--json")
+    unlabelled = later.iloc[:100].assign(price="")
+    unlabelled.to_csv(tmp_path / "rows.csv", index=False)
+    unlabelled.iloc[:1].assign(id="h999").to_csv(tmp_path / "one.csv", index=False)
+    table = later.iloc[:60][["id", "price"]]
+    wrong = table.assign(price=(table["price"].astype(float) + 900).astype(str))
+    wrong.to_csv(tmp_path / "labels.csv", index=False)
+    assert lines(watch(run, folder, tmp_path / "rows.csv", *given))[0]["n_labelled"] == 0
+    ended = watch(run, folder, tmp_path / "one.csv", *given, "--labels", tmp_path / "labels.csv")
+    update = lines(ended)[-1]
+    assert ended.code == 1
+    assert (update["n_rows"], update["n_labelled"], update["n_unknown"]) == (0, 60, 0)
+    assert update["mean_loss"] > 900**2 / 2
+    assert update["new_alarms"][0]["source"] == "labels"
+    assert state.exists()
+
+
+def test_targets_that_are_missing_or_of_an_unknown_class_are_no_labels(run, folder, later, tmp_path):
+    rows = later.iloc[:90].copy()
+    rows.loc[:29, "class"] = ""
+    rows.loc[30:39, "class"] = "a palace"
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    ended = run("drift", folder / "class.gbmap", tmp_path / "rows.csv", "--every", 90, "--json")
+    assert lines(ended)[0]["n_labelled"] == 50
+
+
+def test_metrics_and_a_picture_are_written(run, folder, later, tmp_path):
+    metrics, picture = tmp_path / "gbmap.prom", tmp_path / "life.png"
+    ended = watch(
+        run, folder, folder / "later.csv", "--every", 50, "--metrics", metrics, "--picture", picture
+    )
+    assert ended.code == 1
+    assert 'gbmap_monitor_drift{model="price.gbmap"} 1\n' in metrics.read_text()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 20_000
+
+
+def test_what_does_not_go_together_is_refused(run, folder, later, tmp_path):
+    state = tmp_path / "state.gbmap"
+    table = folder / "later.csv"
+    asked = {
+        "--every must be hour, day, week, month or a number of rows, got 0.": ["--every", "0"],
+        "--every day needs --time, the column that says when; or give a number.": ["--every", "day"],
+        "--time must name a column of": ["--time", "nothing"],
+        "--out goes with one look only": ["--every", "9", "--out", tmp_path / "out.csv"],
+        "--labels needs --id and --state": ["--labels", table],
+        "--metrics must end in .prom or .txt": ["--metrics", tmp_path / "metrics"],
+        "--every day needs dates in size": ["--time", "size", "--every", "day"],
+    }
+    for message, options in asked.items():
+        ended = watch(run, folder, table, *options)
+        assert (ended.code, ended.out) == (2, "")
+        assert message in ended.err
+    assert watch(run, folder, table, "--time", "city").code == 3
+    assert not state.exists()
+
+
+def test_a_state_of_another_model_or_level_or_one_that_is_damaged_is_refused(run, folder, later, tmp_path):
+    state = tmp_path / "state.gbmap"
+    assert watch(run, folder, folder / "more.csv", "--state", state).code == 0
+    kept = state.read_bytes()
+    other = run("drift", folder / "class.gbmap", folder / "more.csv", "--state", state)
+    assert other.code == 3
+    assert "is the state of another model's monitor" in other.err
+    level = watch(run, folder, folder / "more.csv", "--state", state, "--confidence", 0.99)
+    assert level.code == 2
+    assert "was begun with --confidence 0.95, got 0.99" in level.err
+    model = watch(run, folder, folder / "more.csv", "--state", folder / "class.gbmap")
+    assert model.code == 3
+    assert "must hold a monitor, got a TableModel" in model.err
+    assert state.read_bytes() == kept
+    state.write_bytes(kept[:-100] + bytes(100))
+    damaged = watch(run, folder, folder / "more.csv", "--state", state)
+    assert damaged.code == 3
+    assert "is damaged" in damaged.err
