@@ -63,7 +63,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : "auto", bool or int, default="auto"
         Whether to optimise all learners together after boosting, as in `GBMAPRegressor`. By "auto" it is done
-        for two classes, if the fit finds its ridge.
+        for two classes, if the fit finds its ridge, and kept if the rows gain more than by learning noise.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6

@@ -69,8 +69,9 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     refine : "auto", bool or int, default="auto"
         Whether to go on after boosting and optimise all learners together, their signs held fixed and with
         the ridge of the last one, until an iteration lowers the objective by less than 0.03 %. A number asks
-        for so many iterations at most. By "auto" it is done if the fit finds its ridge. A refined model with
-        more components does not begin with one of fewer; see ``n_refinements_``.
+        for so many iterations at most. By "auto" it is done if the fit finds its ridge, and kept if the rows
+        gain more by it than they would by learning noise. A refined model with more components does not
+        begin with one of fewer; see ``n_refinements_``.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
