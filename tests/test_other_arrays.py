@@ -270,9 +270,9 @@ def test_every_kind_of_fit_reaches_the_loss_that_it_reaches_in_memory(convert, k
 def test_weights_and_rows_for_validation_may_lie_anywhere(convert):
     weight = WEIGHT
     watched = {"X_val": X[:99], "y_val": y[:99], "sample_weight_val": weight[:99]}
-    expected = GBMAPRegressor(2, random_state=0).fit(X, y, weight, **watched)
+    expected = plain_regressor(2).fit(X, y, weight, **watched)
     for where in (convert, np.asarray):
-        model = GBMAPRegressor(2, random_state=0)
+        model = plain_regressor(2)
         model.fit(convert(X), y, where(weight), **{name: where(each) for name, each in watched.items()})
         found = ends(model.validation_loss_curve_)
         np.testing.assert_allclose(found, ends(expected.validation_loss_curve_), rtol=1e-3)
@@ -290,7 +290,7 @@ def test_rows_without_weight_are_no_rows(convert, sample, counted, monkeypatch):
     if sample == "where the rows are":
         monkeypatch.setattr(device, "_FEW_NUMBERS", 0)
     model = plain_regressor(2).fit(convert(rows), convert(target), convert(weight))
-    np.testing.assert_allclose(model.loss_curve_, expected.loss_curve_, rtol=2e-3)
+    np.testing.assert_allclose(model.loss_curve_, expected.loss_curve_, rtol=1e-2 if convert.single else 2e-3)
     np.testing.assert_allclose(model.mean_, expected.mean_, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(model.scale_, expected.scale_, rtol=1e-4)
     if sample == "where the rows are":
@@ -700,7 +700,7 @@ def test_the_kernel_gives_the_sums_of_a_pass_in_memory(loss, weighted, n_candida
 def test_arrays_of_cupy_come_back_as_they_went_in(in_memory):
     cupy = pytest.importorskip("cupy", exc_type=ImportError)
     rows, target = cupy.asarray(X, dtype=cupy.float32), cupy.asarray(y, dtype=cupy.float32)
-    model = GBMAPRegressor(3, random_state=0).fit(rows, target)
+    model = plain_regressor(3).fit(rows, target)
     prediction, phi = model.predict(rows), model.transform(rows)
     np.testing.assert_allclose(model.loss_curve_, in_memory.loss_curve_, rtol=1e-2)
     assert type(prediction) is type(phi) is type(rows)
