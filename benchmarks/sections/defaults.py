@@ -58,7 +58,7 @@ def finding(rows: Sequence[Row]) -> str:
     known = [name for name in REAL_SETS if scores.mean(name, "gbmap") is not None]
     worst = min((_ahead(scores, name, "linear") for name in known), default=0.0)
     ahead = {other: sum(_ahead(scores, name, other) >= 0 for name in known) for other in ("linear", *TREES)}
-    slow = [name for name in known if _mean(scores, name, "ebm") is not None]  # sets that it was run on
+    slow = [_ahead(scores, name, "ebm") >= 0 for name in known if _mean(scores, name, "ebm") is not None]
     close = sum(_ahead(scores, name, "hist-gradient-boosting") >= -0.01 for name in known)
     rank = mean(1 + sum(_ahead(scores, name, other) < 0 for other in TREES) for name in known) if known else 0
     gain = mean([_ahead(scores, name, "gbmap-boosted") for name in known]) if known else 0.0
@@ -66,8 +66,8 @@ def finding(rows: Sequence[Row]) -> str:
         f"As it comes, gbmap is ahead of linear models on {ahead['linear']} of {len(known)} sets (behind by "
         f"{max(-worst, 0):.3f} at most), of HistGradientBoosting on {ahead['hist-gradient-boosting']} "
         f"({close} if it may be behind by 0.01), of XGBoost on {ahead['xgboost']}, of explainable boosting "
-        f"on {sum(_ahead(scores, name, 'ebm') >= 0 for name in slow)} of {len(slow)}. Its mean rank among the "
-        f"three that boost is {rank:.2f}. Refinement brings {gain:+.3f} on average."
+        f"on {sum(slow)} of the {len(slow)} that it was run on. Its mean rank among the three "
+        f"that boost is {rank:.2f}. Refinement brings {gain:+.3f} on average."
     )
 
 
