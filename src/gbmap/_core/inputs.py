@@ -166,7 +166,8 @@ class Inputs:
             is_missing = np.isnan(columns)
             marks[:] = is_missing[self.missing_source]
             columns = np.where(is_missing, self.fill.astype(X.dtype)[:, None], columns)
-        numbers, (low, high, top) = out[:n_numbers], self._ends(X.dtype)
+        numbers = out[:n_numbers]
+        low, high, top = self._single_ends if X.dtype == np.float32 else self._double_ends
         if self.has_limits.any():
             columns = np.minimum(columns, top)
         np.take(columns, self.number_source, axis=0, out=numbers, mode="clip")  # which needs no buffer
@@ -176,6 +177,14 @@ class Inputs:
             if high is not None:
                 np.minimum(numbers, high, out=numbers)
         return out.T
+
+    @cached_property
+    def _single_ends(self) -> tuple[Any, Array | None, Array]:
+        return self._ends(np.float32)
+
+    @cached_property
+    def _double_ends(self) -> tuple[Any, Array | None, Array]:
+        return self._ends(np.float64)
 
     def _ends(self, dtype: Any) -> tuple[Any, Array | None, Array]:
         """Return the least and the most that numbers can be, and columns; None where the last one tells."""
