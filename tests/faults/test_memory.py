@@ -75,12 +75,12 @@ def test_predictions_take_their_result_and_10_mb_a_thread(method, dtype):
     assert peak(lambda: getattr(model, method)(X)) < result + N_JOBS * 10 * MB
 
 
-def test_the_drift_indicator_takes_16_bytes_a_row():
+def test_the_drift_indicator_takes_17_bytes_a_row():
     X, y = draw()
     X = np.ascontiguousarray(X[:, :3])
     detector = DriftDetector(GBMAPRegressor(2, random_state=0), random_state=0).fit(X[:300], y[:300])
     few, many = (peak(lambda n=n: detector.indicator(X[:n])) for n in (1 << 16, 1 << 18))
-    assert (many - few) / ((1 << 18) - (1 << 16)) < 17
+    assert (many - few) / ((1 << 18) - (1 << 16)) < 18  # two numbers, and whether it is strange
     assert many < 25 * MB
 
 
