@@ -194,7 +194,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         y = _read_y(y, X, "y")
         if self.measure == "spread" and self.distance_weight:
             raise ValueError(
-                f"distance_weight must be 0 or None with measure='spread', which has no distances, "
+                f"distance_weight must be 0 with measure='spread', which has no distances, "
                 f"got {self.distance_weight!r}."
             )
         self._seed = seed_of(self.random_state) % 2**32
