@@ -24,7 +24,10 @@ CAVEATS = """\
 An interval for a mean holds where the mean of a few hundred losses is nearly normal, or a little skewed. It
 cannot where single rows decide the mean and the calibration has not met one of them, as with squared errors
 of t or lognormal noise: no rule can tell the size of what it has not seen. There the intervals of MAE and of
-single rows hold better. More calibration rows help."""
+single rows hold better. More calibration rows help.
+
+The rows were measured with the paper's indicator, which decides about alarms, before the embedding distance
+was added to it by default."""
 
 TITLES = {
     "prediction": "mean prediction",

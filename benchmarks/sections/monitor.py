@@ -57,7 +57,8 @@ beginning. gbmap was asked every 100 rows here."""
 CAVEATS = """\
 A level for a whole life is more than the peers promise: ADWIN bounds each test, chunks are judged one by one.
 So a method with many alarms here is not wrong; it is one whose alarms must be counted, not followed. KSWIN,
-NannyML and Evidently had fewer lives, since they take long."""
+NannyML and Evidently had fewer lives, since they take long. The indicator was the paper's, before the
+embedding distance was added to it by default."""
 
 
 def section(rows: Sequence[Row]) -> str:

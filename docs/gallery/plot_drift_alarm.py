@@ -25,7 +25,7 @@ X_new, y_new = X[~is_round], y[~is_round]
 X_train, X_test, y_train, y_test = train_test_split(X[is_round], y[is_round], test_size=1 / 3, random_state=0)
 
 model = GBMAPRegressor(n_components=5, l2_regularization=0.1, random_state=0).fit(X_train, y_train)
-detector = DriftDetector(model, distance_weight=1).fit(X_train, y_train, X_cal=X_test, y_cal=y_test)
+detector = DriftDetector(model).fit(X_train, y_train, X_cal=X_test, y_cal=y_test)
 alarms, alarms_new = (np.mean(detector.predict(each) == -1) for each in (X_test, X_new))
 print(f"alarms: {alarms:.0%} of the tumours of the same kind, {alarms_new:.0%} of the others")
 

@@ -1,4 +1,4 @@
-"""The drift detector: its indicator is the paper's, for every kind of model that may be watched."""
+"""The drift detector: its indicator, with and without the distance added, for every kind of model watched."""
 
 import pickle
 import tracemalloc
@@ -24,6 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import gbmap
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
 from gbmap._fitted.model import FittedModel
 from gbmap.drift import _drifter, _monitored
@@ -82,7 +83,7 @@ def test_for_numbers_the_indicator_is_the_distance_to_the_mean_label_of_the_neig
     new = make_rows(seed=1)[0] * 2
     model = regressor().fit(X, y)
     mean, _ = mean_of_neighbours(model, X, y, new, k)
-    indicator = DriftDetector(model, n_neighbors=k).fit(X, y).indicator(new)
+    indicator = DriftDetector(model, n_neighbors=k, distance_weight=0).fit(X, y).indicator(new)
     np.testing.assert_allclose(indicator, np.abs(model.predict(new) - mean), rtol=1e-9, atol=1e-9)
     if k == 200:
         np.testing.assert_allclose(mean, y.mean())
@@ -94,7 +95,7 @@ def test_for_two_classes_the_indicator_is_the_distance_to_the_mean_score_of_the_
     new = make_rows(seed=1)[0] * 2
     model = classifier(loss=loss).fit(X, y)
     mean, _ = mean_of_neighbours(model, X, model.decision_function(X), new, 5)
-    indicator = DriftDetector(model).fit(X, y).indicator(new)
+    indicator = DriftDetector(model, distance_weight=0).fit(X, y).indicator(new)
     np.testing.assert_allclose(indicator, np.abs(model.decision_function(new) - mean), rtol=1e-9, atol=1e-9)
 
 
@@ -103,7 +104,7 @@ def test_the_indicators_of_several_classes_are_summed():
     new = make_rows(seed=1)[0] * 2
     model = classifier().fit(X, np.array(["low", "mid", "top"])[y])
     mean, _ = mean_of_neighbours(model, X, model.decision_function(X), new, 5)
-    indicator = DriftDetector(model).fit(X, model.classes_[y]).indicator(new)
+    indicator = DriftDetector(model, distance_weight=0).fit(X, model.classes_[y]).indicator(new)
     expected = np.abs(model.decision_function(new) - mean).sum(axis=1)
     np.testing.assert_allclose(indicator, expected, rtol=1e-9, atol=1e-9)
 
@@ -113,7 +114,7 @@ def test_the_indicators_of_several_targets_are_summed():
     Y, new = np.column_stack([y, 10 * X[:, 2], y - X[:, 3]]), make_rows(seed=1)[0] * 2
     model = regressor().fit(X, Y)
     mean, _ = mean_of_neighbours(model, X, Y, new, 5)
-    indicator = DriftDetector(model).fit(X, Y).indicator(new)
+    indicator = DriftDetector(model, distance_weight=0).fit(X, Y).indicator(new)
     np.testing.assert_allclose(indicator, np.abs(model.predict(new) - mean).sum(axis=1), rtol=1e-9, atol=1e-9)
 
 
@@ -123,7 +124,7 @@ def test_with_an_initial_model_the_rest_of_the_prediction_meets_the_rest_of_the_
     model = regressor(init=LinearRegression()).fit(X, y)
     first = model.init_.predict
     mean, _ = mean_of_neighbours(model, X, y - first(X), new, 5)
-    indicator = DriftDetector(model).fit(X, y).indicator(new)
+    indicator = DriftDetector(model, distance_weight=0).fit(X, y).indicator(new)
     np.testing.assert_allclose(
         indicator, np.abs(model.predict(new) - first(new) - mean), rtol=1e-8, atol=1e-8
     )
@@ -138,7 +139,7 @@ def test_with_an_initial_classifier_scores_less_its_scores_meet():
         return model.decision_function(rows) - model.init_.decision_function(rows)
 
     mean, _ = mean_of_neighbours(model, X, rest(X), new, 5)
-    indicator = DriftDetector(model).fit(X, y).indicator(new)
+    indicator = DriftDetector(model, distance_weight=0).fit(X, y).indicator(new)
     np.testing.assert_allclose(indicator, np.abs(rest(new) - mean), rtol=1e-6, atol=1e-6)
 
 
@@ -147,7 +148,7 @@ def test_a_foreign_regressor_meets_the_labels_in_the_embedding_of_a_gbmap_fitted
     new = make_rows(seed=1)[0] * 2
     model = HistGradientBoostingRegressor(max_iter=5, random_state=0).fit(X, y)
     mean, _ = mean_of_neighbours(regressor().fit(X, model.predict(X)), X, y, new, 5)
-    indicator = DriftDetector(model, surrogate=regressor()).fit(X, y).indicator(new)
+    indicator = DriftDetector(model, surrogate=regressor(), distance_weight=0).fit(X, y).indicator(new)
     np.testing.assert_allclose(indicator, np.abs(model.predict(new) - mean), rtol=1e-9, atol=1e-9)
 
 
@@ -156,7 +157,7 @@ def test_a_foreign_regressor_of_several_targets_is_summed_too():
     Y, new = np.column_stack([y, X[:, 2]]), make_rows(seed=1)[0]
     model = LinearRegression().fit(X, Y)
     mean, _ = mean_of_neighbours(regressor().fit(X, model.predict(X)), X, Y, new, 5)
-    indicator = DriftDetector(model, surrogate=regressor()).fit(X, Y).indicator(new)
+    indicator = DriftDetector(model, surrogate=regressor(), distance_weight=0).fit(X, Y).indicator(new)
     np.testing.assert_allclose(indicator, np.abs(model.predict(new) - mean).sum(axis=1), rtol=1e-9, atol=1e-9)
 
 
@@ -172,7 +173,7 @@ def test_a_foreign_classifier_meets_its_own_log_odds(n_classes):
 
     mean, _ = mean_of_neighbours(regressor().fit(X, score(X)), X, score(X), new, 5)
     difference = np.abs(score(new) - mean).reshape(len(new), -1).sum(axis=1)
-    detector = DriftDetector(model, surrogate=regressor()).fit(X, y)
+    detector = DriftDetector(model, surrogate=regressor(), distance_weight=0).fit(X, y)
     np.testing.assert_allclose(detector.indicator(new), difference, rtol=1e-9, atol=1e-9)
 
 
@@ -181,7 +182,7 @@ def test_a_foreign_classifier_without_probabilities_is_taken_by_its_decision_fun
     model = RidgeClassifier().fit(X, y)
     score = model.decision_function(X)
     mean, _ = mean_of_neighbours(regressor().fit(X, score), X, score, X, 5)
-    indicator = DriftDetector(model, surrogate=regressor()).fit(X, y).indicator(X)
+    indicator = DriftDetector(model, surrogate=regressor(), distance_weight=0).fit(X, y).indicator(X)
     np.testing.assert_allclose(indicator, np.abs(score - mean), rtol=1e-9, atol=1e-9)
 
 
@@ -189,10 +190,36 @@ def test_distance_weight_adds_so_many_times_the_distance_to_the_last_neighbour()
     X, y = make_rows()
     new = make_rows(seed=1)[0] * 2
     model = regressor().fit(X, y)
-    plain = DriftDetector(model).fit(X, y).indicator(new)
+    plain = DriftDetector(model, distance_weight=0).fit(X, y).indicator(new)
     _, distance = mean_of_neighbours(model, X, y, new, 5)
     weighted = DriftDetector(model, distance_weight=0.7).fit(X, y).indicator(new)
     np.testing.assert_allclose(weighted, plain + 0.7 * distance, rtol=1e-9, atol=1e-9)
+
+
+def test_by_default_the_indicator_adds_the_distance_to_the_last_neighbour_once():
+    X, y = make_rows()
+    new = make_rows(seed=1)[0] * 2
+    model = regressor().fit(X, y)
+    mean, distance = mean_of_neighbours(model, X, y, new, 5)
+    detector = DriftDetector(model).fit(X, y, X_cal=-X, y_cal=y)
+    expected = np.abs(model.predict(new) - mean) + distance
+    np.testing.assert_allclose(detector.indicator(new), expected, rtol=1e-9, atol=1e-9)
+    of_calibration, distance = mean_of_neighbours(model, X, y, -X, 5)
+    levels = np.abs(model.predict(-X) - of_calibration) + distance
+    np.testing.assert_allclose(detector.threshold_, np.sort(levels)[-10], rtol=1e-9)
+    assert detector.get_params()["distance_weight"] is None
+    assert clone(detector).distance_weight is None
+
+
+def test_a_weight_that_is_given_is_kept_in_a_file(tmp_path):
+    X, y = make_rows()
+    new = make_rows(seed=1)[0] * 2
+    for weight in (0.0, 1.0, None):
+        detector = DriftDetector(regressor(), distance_weight=weight, random_state=0).fit(X, y)
+        gbmap.save(detector, tmp_path / "detector.gbmap")
+        loaded = gbmap.load(tmp_path / "detector.gbmap")
+        assert loaded.distance_weight == weight
+        np.testing.assert_array_equal(loaded.indicator(new), detector.indicator(new))
 
 
 def test_scores_and_labels_mean_what_they_do_in_scikit_learns_outlier_detectors():
@@ -293,7 +320,7 @@ def test_whole_numbers_of_many_kinds_are_no_classes():
 def test_a_pipeline_reads_frames_with_text(kind):
     frame, y = make_frame()
     X = kind(frame.to_dict("list"))
-    detector = DriftDetector(through_columns(regressor()), random_state=0).fit(X, y)
+    detector = DriftDetector(through_columns(regressor()), random_state=0, distance_weight=0).fit(X, y)
     model = through_columns(regressor()).fit(X, y)
     mean, _ = mean_of_neighbours(model, X, y, X, 5)
     np.testing.assert_allclose(detector.indicator(X), np.abs(model.predict(X) - mean), rtol=1e-8, atol=1e-9)

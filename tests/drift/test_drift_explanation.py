@@ -54,7 +54,7 @@ def test_the_parts_add_up_to_the_difference(activation, seed, k, scale):
     X, y = make_rows(60, seed % 1000)
     model = regressor(activation=activation).fit(X, y)
     new = np.random.default_rng(seed).normal(size=(7, 4)) * scale
-    detector = DriftDetector(model, n_neighbors=k).fit(X, y)
+    detector = DriftDetector(model, n_neighbors=k, distance_weight=0).fit(X, y)
     explanation = detector.explain(new)
     nearest = neighbours(model, X, new, k)
     assert_adds_up(explanation, model.predict(new) - y[nearest].mean(axis=1))
@@ -119,7 +119,7 @@ def test_each_of_several_targets_has_parts_of_its_own():
     X, y = make_rows()
     Y, new = np.column_stack([y, 5 * X[:, 2]]), make_rows(6, seed=1)[0] * 2
     model = regressor().fit(X, Y)
-    detector = DriftDetector(model).fit(X, Y)
+    detector = DriftDetector(model, distance_weight=0).fit(X, Y)
     explanation = detector.explain(new)
     assert explanation.values.shape == (6, 4, 2)
     assert_adds_up(explanation, model.predict(new) - Y[neighbours(model, X, new, 5)].mean(axis=1))
@@ -172,7 +172,9 @@ def test_what_a_foreign_model_does_beyond_its_gbmap_is_the_remainder():
 def test_a_foreign_classifier_has_the_names_of_its_classes_and_no_misfit():
     X, y = make_rows()
     labels = np.array(["low", "mid", "top"])[np.searchsorted(np.quantile(y, [0.3, 0.6]), y)]
-    detector = DriftDetector(LogisticRegression().fit(X, labels), surrogate=regressor()).fit(X, labels)
+    detector = DriftDetector(
+        LogisticRegression().fit(X, labels), surrogate=regressor(), distance_weight=0
+    ).fit(X, labels)
     explanation = detector.explain(X[:4])
     assert explanation.output_names.tolist() == ["low", "mid", "top"]
     assert not explanation.misfit.any()

@@ -41,7 +41,7 @@ def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, A
     """Return what each column has to do with the drift, the largest share in the shift first.
 
     "shift" is its share in the shift, of the output where it is largest; "alarms" its mean absolute share in
-    the indicator of rows that raise the alarm, None if there are none; "change" what is different in it.
+    f - f_kNN of rows that raise the alarm, None if there are none; "change" what is different in it.
     """
     fitted = FittedModel.of(model.model_)
     shifts = contributions.reshape(len(contributions), -1)

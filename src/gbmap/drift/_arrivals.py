@@ -40,7 +40,7 @@ class Arrivals:
     explained : integer array of shape (e,)
         The positions of the alarmed rows whose columns were looked at.
     shares : array of shape (e, p)
-        The sizes of the shares of columns in their indicators; p is zero if the detector does not explain.
+        The sizes of the shares of columns in their f - f_kNN; p is zero if the detector does not explain.
     """
 
     indicators: Array

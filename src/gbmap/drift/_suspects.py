@@ -26,7 +26,7 @@ class Suspects:
     rows : integer array of shape (n,)
         Their numbers.
     shares : array of shape (n, p)
-        The size of the share of each column in the indicator; p is zero where shares are not known.
+        The size of the share of each column in f - f_kNN; p is zero where shares are not known.
     activity : array of shape (n, B) of uint8
         Which learners are active, eight of them a byte.
     """

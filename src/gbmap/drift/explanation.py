@@ -17,6 +17,8 @@ from gbmap._utils.typing import Array
 class DriftExplanation(Result):
     """The parts of f - f_kNN, which add up to it.
 
+    The embedding distance, which the indicator adds, is not among them.
+
     Shapes are those of one output; with K outputs there is a last axis of length K.
 
     Attributes

@@ -29,7 +29,7 @@ class MonitorAlarm(Result):
     p_value : float
         The chance of as much evidence, at any time, without a change.
     columns, shares : lists of str and float
-        The columns behind the indicator of alarmed rows since then, and the mean size of their shares, the
+        The columns behind f - f_kNN of alarmed rows since then, and the mean size of their shares, the
         largest first; empty for labels, and for a detector that does not explain.
     regions : list of str
         Where such rows lie, in words: at most three, the largest surplus first.
