@@ -12,6 +12,7 @@ from gbmap.drift import DriftMonitor, MonitorAlarm
 from gbmap.report._rounding import significant
 
 _NAMED = 3  # columns behind a change
+_KINDS: dict[str, Any] = {"number": np.float64, "time": "datetime64[ms]", "row": np.float64}
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class Change:
     # Positions among the batches: where the change is likeliest to have begun, and where it was found.
     since: int
     raised: int
+    # The same on the axis: where the first of these batches begins, and where the other one ends.
+    since_position: float
+    raised_position: float
     since_text: str  # the time, or the row, at which it began
     columns: list[str]  # those behind it, the largest share first
     summary: str  # all of it in a sentence
@@ -35,6 +39,8 @@ class OverTime:
     axis: str  # what begins and ends are: "time" for dates and times, "number", or "row" for its number
     begins: list[str]
     ends: list[str]  # of the last row
+    begin: float  # where the first batch begins on the axis; milliseconds since 1970 for times
+    positions: list[float]  # where batches end
     n_rows: list[int]
     n_labelled: list[int]
     expected_loss: list[float | None]
@@ -60,6 +66,7 @@ def study_over_time(monitor: Any) -> OverTime:
         raise ValueError("monitor must have seen rows, got one that has seen none; call update first.")
     timeline, rows = monitor._timeline, monitor._timeline["n_rows"]
     axis, begins, ends = _ends(timeline)
+    starts, positions = _positions(axis, begins), _positions(axis, ends)
     shares = (1 - monitor.label_share, monitor.label_share)
     evidence = [
         _evidence(timeline[name], monitor.level * share)
@@ -71,6 +78,8 @@ def study_over_time(monitor: Any) -> OverTime:
         axis=axis,
         begins=begins,
         ends=ends,
+        begin=starts[0],
+        positions=positions,
         n_rows=rows.astype(int).tolist(),
         n_labelled=n_labelled.astype(int).tolist(),
         expected_loss=_means(timeline["expected"], rows),
@@ -82,7 +91,7 @@ def study_over_time(monitor: Any) -> OverTime:
         evidence_of_labels=evidence[1],
         calibration_loss=significant(monitor._calibration_loss),
         calibration_share_alarmed=significant(monitor._n_above / monitor._n_calibration),
-        changes=[_change(timeline, alarm) for alarm in monitor.alarms_],
+        changes=[_change(timeline, alarm, starts, positions) for alarm in monitor.alarms_],
     )
 
 
@@ -99,11 +108,11 @@ def _evidence(log_capital: Array, level: float) -> list[float | None] | None:
 
 def _ends(timeline: Any) -> tuple[str, list[str], list[str]]:
     """Return the times at which batches begin and end, or else the numbers of their rows."""
-    texts = [text.removesuffix("Z").removesuffix("+00:00") for text in (*timeline.begins, *timeline.ends)]
-    for axis, kind in (("number", np.float64), ("time", "datetime64[s]")):
+    begins, ends = list(timeline.begins), list(timeline.ends)
+    for axis in ("number", "time"):
         try:
-            if all(texts) and len(np.array(texts, dtype=kind)):
-                return axis, list(timeline.begins), list(timeline.ends)
+            if all(np.isfinite(_positions(axis, [*begins, *ends]))):
+                return axis, begins, ends
         except ValueError:
             continue
     first = timeline["first_row"].astype(int)
@@ -111,7 +120,15 @@ def _ends(timeline: Any) -> tuple[str, list[str], list[str]]:
     return "row", [str(row) for row in first], [str(row) for row in last]
 
 
-def _change(timeline: Any, alarm: MonitorAlarm) -> Change:
+def _positions(axis: str, texts: list[str]) -> list[float]:
+    """Return where times or rows lie on the axis; a ValueError if one is none."""
+    values = np.array([text.removesuffix("Z").removesuffix("+00:00") for text in texts], dtype=_KINDS[axis])
+    if axis != "time":
+        return values.tolist()
+    return np.where(np.isnat(values), np.nan, values.astype(np.float64)).tolist()
+
+
+def _change(timeline: Any, alarm: MonitorAlarm, starts: list[float], positions: list[float]) -> Change:
     since, raised = (
         max(int(np.searchsorted(timeline["first_row"], row, side="right")) - 1, 0)
         for row in (alarm.since_row, alarm.row)
@@ -120,6 +137,8 @@ def _change(timeline: Any, alarm: MonitorAlarm) -> Change:
         source=alarm.source,
         since=since,
         raised=raised,
+        since_position=starts[since],
+        raised_position=positions[raised],
         since_text=alarm.since_time or f"row {alarm.since_row:,}",
         columns=alarm.columns[:_NAMED],
         summary=alarm.summary,
