@@ -476,6 +476,25 @@ def test_batches_lie_where_their_times_say(stored, times, axis, ends):
     assert told["evidence_of_rows"][1] == pytest.approx((update.log_capital - enough) / np.log(10), rel=1e-4)
 
 
+def test_many_batches_are_shown_as_fewer_that_hold_all_rows(stored, monkeypatch):
+    monkeypatch.setattr("gbmap.report.contents.over_time._MOST", 6)
+    model, X = stored
+    monitor = DriftMonitor(model.detector_, random_state=0)
+    updates = [monitor.update(X[k : k + 1], time=k) for k in range(11)]
+    made = make_drift_report(model, X[:11], monitor=monitor, max_rows=20)
+    told = made.contents["drift"]["over_time"]
+    assert told["n_rows"] == [2] * 5 + [1]
+    assert (told["begin"], told["positions"][0], told["positions"][-1]) == (0.0, 1.0, 10.0)
+    pairs = np.array([each.expected_loss for each in updates[:10]]).reshape(-1, 2).mean(axis=1)
+    assert_allclose(told["expected_loss"][:5], pairs, rtol=1e-4)
+    enough = np.log(2 / monitor.level)
+    assert told["evidence_of_rows"][0] == pytest.approx(
+        (updates[1].log_capital - enough) / np.log(10), rel=1e-4
+    )
+    assert "(neighbouring ones are shown as one)" in made.to_html()
+    assert len(monitor._timeline) == 11
+
+
 def test_what_a_page_over_time_cannot_show_is_refused(stored, model, diabetes):
     with pytest.raises(ValueError, match="monitor must have seen rows"):
         make_drift_report(stored[0], stored[1], monitor=DriftMonitor(stored[0].detector_))

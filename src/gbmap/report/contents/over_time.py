@@ -9,8 +9,10 @@ import numpy as np
 
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftMonitor, MonitorAlarm
+from gbmap.drift._timeline import Timeline
 from gbmap.report._rounding import significant
 
+_MOST = 250  # batches on the page; beyond, each two neighbouring ones become one
 _NAMED = 3  # columns behind a change
 _KINDS: dict[str, Any] = {"number": np.float64, "time": "datetime64[ms]", "row": np.float64}
 
@@ -36,6 +38,7 @@ class OverTime:
     """Batches, one after the other; lists have a value each, None where it is not known."""
 
     level: float  # the chance of a false alarm over all batches together
+    is_merged: bool  # whether there were so many batches that neighbouring ones are shown as one
     axis: str  # what begins and ends are: "time" for dates and times, "number", or "row" for its number
     begins: list[str]
     ends: list[str]  # of the last row
@@ -64,7 +67,8 @@ def study_over_time(monitor: Any) -> OverTime:
         raise TypeError(f"monitor must be a DriftMonitor, got {type(monitor).__name__}.")
     if not getattr(monitor, "n_rows_", 0):
         raise ValueError("monitor must have seen rows, got one that has seen none; call update first.")
-    timeline, rows = monitor._timeline, monitor._timeline["n_rows"]
+    timeline = _merged(monitor._timeline)
+    rows = timeline["n_rows"]
     axis, begins, ends = _ends(timeline)
     starts, positions = _positions(axis, begins), _positions(axis, ends)
     shares = (1 - monitor.label_share, monitor.label_share)
@@ -75,6 +79,7 @@ def study_over_time(monitor: Any) -> OverTime:
     n_labelled = timeline["n_labelled"]
     return OverTime(
         level=monitor.level,
+        is_merged=len(timeline) < len(monitor._timeline),
         axis=axis,
         begins=begins,
         ends=ends,
@@ -93,6 +98,14 @@ def study_over_time(monitor: Any) -> OverTime:
         calibration_share_alarmed=significant(monitor._n_above / monitor._n_calibration),
         changes=[_change(timeline, alarm, starts, positions) for alarm in monitor.alarms_],
     )
+
+
+def _merged(timeline: Timeline) -> Timeline:
+    """Return the records of a timeline, neighbouring ones as one while there are too many to tell apart."""
+    merged = Timeline(timeline.numbers, timeline.begins, timeline.ends)
+    while len(merged) > _MOST:
+        merged._merge()
+    return merged
 
 
 def _means(sums: Array, counts: Array) -> list[float | None]:
