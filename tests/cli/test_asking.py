@@ -167,6 +167,46 @@ def test_a_report_is_a_page_and_its_numbers(run, folder, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "page.json"]
 
 
+@pytest.mark.parametrize("name", ["price", "class"])
+def test_a_stored_model_makes_a_page_of_new_rows_without_a_fit(run, folder, tmp_path, monkeypatch, name):
+    pytest.importorskip("jinja2")
+    page, numbers = tmp_path / "page.html", tmp_path / "page.json"
+    monkeypatch.setattr("gbmap.tables.TableModel.fit", None)
+    model = folder / f"{name}.gbmap"
+    given = ["report", "--model", model, "--new", folder / "far.csv", "--max-rows", 60]
+    ended = run(*given, "-o", page, "--json-out", numbers)
+    assert ended.code == 0, ended.err
+    drift = json.loads(run("drift", model, folder / "far.csv", "--json").out)["verdict"]
+    assert f"Drift found: {drift['summary']}." in ended.out
+    contents = json.loads(numbers.read_text())
+    assert contents["drift"]["summary"] == drift["summary"]
+    stored = json.loads(run("inspect", model, "--json").out)
+    for each, kept in zip(contents["performance"]["contenders"], stored["scores"].values()):
+        assert each["scores"] == pytest.approx(kept, rel=1e-4)
+    assert contents["map"]["n_shown"] == [60]
+    assert contents["learners"] is contents["regions"] is None
+    assert contents["left_out"] in page.read_text()
+    assert 'href="#regions"' not in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--new", "far.csv", "-t", "price"], "--target cannot go with --model, which is fitted already"),
+        (["houses.csv", "--new", "far.csv", "--seed", 0], "DATA, --seed cannot go with --model, which"),
+        ([], "--model needs --new"),
+        (["--new", "nowhere.csv"], "nowhere.csv does not exist"),
+        (["--new", "far.csv", "--json-out", "price.gbmap"], "--json-out must not be a file that is read"),
+    ],
+)
+def test_a_stored_model_goes_with_no_option_of_a_fit(run, folder, monkeypatch, options, message):
+    monkeypatch.chdir(folder)
+    ended = run("report", "--model", "price.gbmap", "-o", "never.html", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert not (folder / "never.html").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

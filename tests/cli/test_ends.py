@@ -44,6 +44,8 @@ def only_line(text):
         (["explain", "price.gbmap", "more.csv", "--standardized"], 2, "--standardized goes with"),
         (["drift", "price.gbmap", "more.csv", "--confidence", "1"], 2, "--confidence must be"),
         (["drift", "price.gbmap", "more.csv", "--delta", "inf"], 2, "'--delta': inf is no finite number"),
+        (["report", "houses.csv", "-o", "p.html"], 2, "--target is missing: give DATA and"),
+        (["report", "-t", "price", "-o", "p.html"], 2, "DATA is missing: give DATA and --target for a fit"),
         (["report", "-", "-t", "price", "--new", "-", "-o", "p.html"], 2, "cannot both be standard input"),
     ],
 )

@@ -113,6 +113,51 @@ def test_metrics_and_a_picture_are_written(run, folder, later, tmp_path):
     assert picture.stat().st_size > 20_000
 
 
+def test_a_page_shows_the_batches_and_since_when(run, folder, later, tmp_path):
+    pytest.importorskip("jinja2")
+    numbers, page = tmp_path / "page.json", tmp_path / "page.html"
+    partly = later.assign(price=later["price"].where(later.index % 2 == 0, ""))
+    partly.sample(frac=1, random_state=0).to_csv(tmp_path / "new.csv", index=False)
+    options = ["--time", "when", "--every", "week"]
+    given = ["--new", tmp_path / "new.csv", *options, "--max-rows", 50, "--json-out", numbers, "-o", page]
+    ended = run("report", "--model", folder / "price.gbmap", *given)
+    assert ended.code == 0, ended.err
+    assert "has targets of 268 of 536 rows" in ended.err
+    told = json.loads(numbers.read_text())["drift"]["over_time"]
+    weeks = lines(watch(run, folder, tmp_path / "new.csv", *options, "--json"))
+    assert told["n_rows"] == [168, 168, 168, 32]
+    assert told["expected_loss"] == pytest.approx([week["expected_loss"] for week in weeks], rel=1e-4)
+    assert told["known_loss"] == pytest.approx([week["mean_loss"] for week in weeks], rel=1e-4)
+    found = [alarm["summary"] for week in weeks for alarm in week["new_alarms"]]
+    assert [change["summary"] for change in told["changes"]] == found
+    assert found[0] in ended.out
+
+
+def test_a_fit_and_its_new_rows_over_time_have_a_page_too(run, folder, later, tmp_path):
+    pytest.importorskip("jinja2")
+    given = [
+        "report",
+        folder / "houses.csv",
+        "-t",
+        "price",
+        "--drop",
+        "class",
+        "-m",
+        2,
+        "--l2",
+        1,
+        "--beta",
+        5,
+    ]
+    ended = run(*given, "--max-rows", 20, "--every", 300, "-o", tmp_path / "page.html")
+    assert ended.code == 2
+    assert "--time and --every are about the rows of --new; name their table." in ended.err
+    new = ["--new", folder / "later.csv", "--every", 300, "--json", "-o", tmp_path / "page.html"]
+    document = json.loads(run(*given, "--max-rows", 20, *new).out)
+    assert document["changes"][0].startswith("Since about row 3")
+    assert 'id="time-chart"' in (tmp_path / "page.html").read_text()
+
+
 def test_what_does_not_go_together_is_refused(run, folder, later, tmp_path):
     state = tmp_path / "state.gbmap"
     table = folder / "later.csv"

@@ -20,10 +20,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, TableModel
 from gbmap._utils.scikit_learn import safe_indexing
+from gbmap.drift import DriftMonitor
 from gbmap.inspection import attributions, column_curve, explain, learner_cards, regions
-from gbmap.report import make_report
+from gbmap.report import make_drift_report, make_report
 from gbmap.report.page import number
 
 
@@ -410,3 +411,97 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(model, diabetes):
 )
 def test_numbers_are_short_and_rounded_as_a_browser_does(value, shown):
     assert number(value) == shown
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """A model of a table with 15 classes, and its features."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
+    table["kind"] = [f"kind {k}" for k in np.clip(np.round(3 * table["a"] + 7), 0, 14).astype(int)]
+    model = TableModel("kind", n_components=2, l2_regularization=1.0, test_size=0.4).fit(table)
+    return model, model.features(table)
+
+
+def test_a_stored_model_is_explained_on_new_rows_without_labels(stored):
+    model, X = stored
+    made = make_drift_report(model, X[:90].assign(a=X["a"][:90] + 3), max_rows=40)
+    contents = json.loads(made.to_json(), parse_constant=refuse_constant)
+    assert_scores_add_up(contents)
+    assert contents["map"]["kinds"] == ["new"]
+    assert len(contents["outputs"]) == 12
+    assert contents["fitted"]["n_training_rows"] == model.n_fitted_
+    assert contents["performance"]["contenders"][0]["scores"]["accuracy"] == pytest.approx(
+        model.scores_["gbmap"]["accuracy"], rel=1e-5
+    )
+    drift = contents["drift"]
+    assert drift["summary"] == model.detector_.assess(X[:90].assign(a=X["a"][:90] + 3)).verdict.summary
+    assert sum(drift["held_out_shares"]) == pytest.approx(1, abs=1e-3)
+    reason = next(each for each in drift["reasons"] if each["feature"] == 0)
+    mean = reason["new_mean"] - reason["training_mean"]
+    assert mean == pytest.approx(3, abs=0.4)
+    assert "</html>" in made.to_html()
+
+
+def test_a_stored_model_without_held_out_rows_has_no_scores(stored):
+    table = stored[1].assign(y=stored[1]["a"])
+    model = TableModel("y", n_components=2, test_size=0).fit(table[:200])
+    made = make_drift_report(model, model.features(table[200:260]), table["y"][200:260])
+    assert made.contents["performance"] is None
+    assert "there are no held-out scores" in made.contents["left_out"]
+    assert made.contents["left_out"] in made.to_html()
+
+
+@pytest.mark.parametrize(
+    ("times", "axis", "ends"),
+    [
+        (["2026-01-31", "2026-02-28"], "time", [1769817600000.0, 1772236800000.0]),
+        ([1.5, 2.5], "number", [1.5, 2.5]),
+        (["Monday", "Tuesday"], "row", [29.0, 59.0]),
+        ([None, None], "row", [29.0, 59.0]),
+    ],
+)
+def test_batches_lie_where_their_times_say(stored, times, axis, ends):
+    model, X = stored
+    monitor = DriftMonitor(model.detector_, label_share=0, random_state=0)
+    for k, time in enumerate(times):
+        update = monitor.update(X[30 * k : 30 * k + 30], time=time)
+    told = make_drift_report(model, X[:60], monitor=monitor, max_rows=20).contents["drift"]["over_time"]
+    assert (told["axis"], told["positions"], told["n_rows"]) == (axis, ends, [30, 30])
+    assert told["expected_loss"][1] == pytest.approx(update.expected_loss, rel=1e-4)
+    assert told["share_alarmed"][1] == pytest.approx(update.share_of_alarms, abs=1e-4)
+    assert told["known_loss"] == [None, None]
+    assert told["evidence_of_labels"] is None
+    enough = np.log(1 / monitor.level)
+    assert told["evidence_of_rows"][1] == pytest.approx((update.log_capital - enough) / np.log(10), rel=1e-4)
+
+
+def test_many_batches_are_shown_as_fewer_that_hold_all_rows(stored, monkeypatch):
+    monkeypatch.setattr("gbmap.report.contents.over_time._MOST", 6)
+    model, X = stored
+    monitor = DriftMonitor(model.detector_, random_state=0)
+    updates = [monitor.update(X[k : k + 1], time=k) for k in range(11)]
+    made = make_drift_report(model, X[:11], monitor=monitor, max_rows=20)
+    told = made.contents["drift"]["over_time"]
+    assert told["n_rows"] == [2] * 5 + [1]
+    assert (told["begin"], told["positions"][0], told["positions"][-1]) == (0.0, 1.0, 10.0)
+    pairs = np.array([each.expected_loss for each in updates[:10]]).reshape(-1, 2).mean(axis=1)
+    assert_allclose(told["expected_loss"][:5], pairs, rtol=1e-4)
+    enough = np.log(2 / monitor.level)
+    assert told["evidence_of_rows"][0] == pytest.approx(
+        (updates[1].log_capital - enough) / np.log(10), rel=1e-4
+    )
+    assert "(neighbouring ones are shown as one)" in made.to_html()
+    assert len(monitor._timeline) == 11
+
+
+def test_what_a_page_over_time_cannot_show_is_refused(stored, model, diabetes):
+    with pytest.raises(ValueError, match="monitor must have seen rows"):
+        make_drift_report(stored[0], stored[1], monitor=DriftMonitor(stored[0].detector_))
+    with pytest.raises(TypeError, match="monitor must be a DriftMonitor, got str"):
+        make_drift_report(stored[0], stored[1], monitor="yes")
+    with pytest.raises(TypeError, match="model must be a TableModel, got GBMAPRegressor"):
+        make_drift_report(model, diabetes[0])
+    X, y, X_test, y_test = diabetes
+    with pytest.raises(ValueError, match="monitor must have seen new rows: pass them as X_new"):
+        make_report(model, X, y, X_test=X_test, y_test=y_test, monitor=DriftMonitor(stored[0].detector_))

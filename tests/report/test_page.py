@@ -10,7 +10,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from gbmap import GBMAPClassifier, GBMAPRegressor
+from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap.drift import DriftMonitor
 from gbmap.report import make_report
 from gbmap.report.page import number, percent
 
@@ -100,6 +101,28 @@ def class_page(browser, classes, tmp_path_factory):
     yield from opened(browser, classes, tmp_path_factory.mktemp("classes"))
 
 
+@pytest.fixture(scope="module")
+def batches():
+    """A report of ten days of new rows, the last five of which have changed in a column of a hostile name."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(700, 2)), columns=["{b}" + HOSTILE[0], HOSTILE[1]])
+    y = X.iloc[:, 0] ** 2 + 0.1 * rng.normal(size=700)
+    model = GBMAPRegressor(4, random_state=0).fit(X[:200], y[:200])
+    detector = DriftDetector(model).fit(X[:200], y[:200], X_cal=X[200:400], y_cal=y[200:400])
+    monitor, new = DriftMonitor(detector, random_state=0), X[400:].copy()
+    new.iloc[150:, 0] += 5
+    for day in range(10):
+        rows = slice(30 * day, 30 * day + 30)
+        monitor.update(new[rows], y[400:][rows] if day % 2 else None, time=f"2026-03-{day + 1:02}T12:00:00Z")
+    given = {"X_test": X[200:400], "y_test": y[200:400], "X_new": new, "detector": detector}
+    return make_report(model, X[:200], y[:200], **given, monitor=monitor, max_rows=60)
+
+
+@pytest.fixture(scope="module")
+def batch_page(browser, batches, tmp_path_factory):
+    yield from opened(browser, batches, tmp_path_factory.mktemp("batches"))
+
+
 @pytest.fixture(autouse=True)
 def fresh_view(request):
     """Put the page back to how it opened, without loading it anew."""
@@ -180,6 +203,29 @@ def test_the_page_holds_the_numbers_of_its_twin(page, report, contents):
     assert drift["summary"] in page.text_content("#drift .verdict")
     assert percent(drift["share_alarmed"]) in page.text_content("#drift .facts")
     assert number(drift["shifts"][0]["shift"], sign=True) in page.text_content("#drift .facts")
+
+
+def test_the_first_chart_is_the_life_of_the_monitor(batch_page, batches):
+    told = batches.contents["drift"]["over_time"]
+    assert batch_page.locator(".chart").first.get_attribute("id") == "time-chart"
+    expected = series(batch_page, "time-chart", 2)
+    assert expected == [list(each) for each in zip(told["positions"], told["expected_loss"])]
+    known = series(batch_page, "time-chart", 3)
+    assert [value for _, value in known] == told["known_loss"]
+    since = told["changes"][0]["since_position"]
+    assert since == pd.Timestamp("2026-03-06T12:00").timestamp() * 1000
+    texts = batch_page.locator("#time-chart svg text").all_text_contents()
+    assert any(text.startswith("change: {b}</script>") for text in texts)
+    assert "2026-03-03" in texts
+    assert batch_page.text_content(".changes li").startswith("Since about 2026-03-06")
+    batch_page.locator("#time-chart").scroll_into_view_if_needed()
+    box = batch_page.locator("#time-chart").bounding_box()
+    batch_page.mouse.move(box["x"] + 0.97 * box["width"], box["y"] + 0.2 * box["height"])
+    tip = batch_page.locator("#time-chart .tip")
+    assert "until 2026-03-10T12:00:00Z" in tip.text_content()
+    assert number(told["known_loss"][-1]) in tip.text_content()
+    assert batch_page.evaluate("window.pwned") is None
+    assert batch_page.locator("img, b").count() == 0
 
 
 def test_hostile_names_stay_text(page, class_page):

@@ -18,7 +18,7 @@ from gbmap._utils.typing import Array
 from gbmap.cli._errors import Code, UsageError
 from gbmap.cli._models import frames_of, load_model, need_detector, open_data
 from gbmap.cli._outputs import Output
-from gbmap.cli._screen import Page, Screen, write
+from gbmap.cli._screen import Page, Progress, Screen, write
 from gbmap.drift import DriftMonitor
 from gbmap.tables import TableError
 
@@ -62,7 +62,8 @@ def watch(model: Path, data: Path, asked: Watch, level: float, screen: Screen, *
     need_detector(loaded, model)
     outputs = _outputs(asked, model, data, no_overwrite=no_overwrite)
     monitor = _monitor(loaded, asked.state, level)
-    rows = _Rows.of(loaded, data, asked, screen)
+    with screen.progress() as progress:
+        rows = _Rows.of(loaded, data, asked, progress)
     if asked.state is not None and asked.time is not None:
         rows = rows.after(monitor, screen)
     told = [monitor.update(**batch) for batch in rows.batches(asked)]
@@ -80,6 +81,17 @@ def watch(model: Path, data: Path, asked: Watch, level: float, screen: Screen, *
         _show(page, monitor, lines)
         page.print()
     return Code.DRIFT if monitor.alarms_ else Code.FINE
+
+
+def watched(
+    model: Any, data: Path | None, asked: Watch, level: float, progress: Progress
+) -> tuple[DriftMonitor, Any, Array | None]:
+    """Return a new monitor that has seen the rows of a table, and their features and targets."""
+    monitor = _monitor(model, None, level)
+    rows = _Rows.of(model, data, asked, progress)  # type: ignore[arg-type]
+    for batch in rows.batches(asked):
+        monitor.update(**batch)
+    return monitor, rows.features, rows.targets
 
 
 def _outputs(asked: Watch, model: Path, data: Path, *, no_overwrite: bool) -> list[Output]:
@@ -138,18 +150,17 @@ class _Rows:
     times: Any  # a pandas Series of time stamps or numbers, or None
 
     @classmethod
-    def of(cls, model: Any, data: Path, asked: Watch, screen: Screen) -> _Rows:
+    def of(cls, model: Any, data: Path, asked: Watch, progress: Progress) -> _Rows:
         import pandas as pd
 
         table, parts = open_data(data), []
         for option, name in (("--time", asked.time), ("--id", asked.id)):
             if name is not None and name not in table.names:
                 raise UsageError(f"{option} must name a column of {table.label}, got {name!r}.")
-        with screen.progress() as progress:
-            for frame in frames_of(table, "reading", progress):
-                ids = None if asked.id is None else _ids(frame, asked.id)
-                times = None if asked.time is None else _times(frame, asked.time)
-                parts.append((model.features(frame), _targets(model, frame), ids, times))
+        for frame in frames_of(table, "reading", progress):
+            ids = None if asked.id is None else _ids(frame, asked.id)
+            times = None if asked.time is None else _times(frame, asked.time)
+            parts.append((model.features(frame), _targets(model, frame), ids, times))
         columns: list[Any] = [None if column[0] is None else list(column) for column in zip(*parts)]
         features, targets, ids, times = columns
         rows = cls(

@@ -1,4 +1,4 @@
-"""``gbmap report``: one page about a table, its model and, if given, what has changed since."""
+"""``gbmap report``: one page about a table and its model, or about new rows beside a stored one."""
 
 from __future__ import annotations
 
@@ -9,23 +9,50 @@ import typer
 
 from gbmap.cli import _options as options
 from gbmap.cli._errors import UsageError
-from gbmap.cli._models import frames_of, note_targets_left_out, open_data, targets_of
+from gbmap.cli._models import load_model, need_detector, open_data
+from gbmap.cli._options import existing
 from gbmap.cli._outputs import Output
-from gbmap.cli._screen import Page, Progress, Screen
+from gbmap.cli._over_time import Every, Time
+from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import of_schema, of_scores, show_held_out, show_task
 
-_NEW_ROWS = 100_000  # of the second table, beyond which a random sample is looked at
 _VERDICTS = {"none": "No drift found", "look": "Look at the new rows", "act": "Drift found"}
+# What may be said of a page whose model is there already; all else is about a fit.
+_OF_THE_PAGE = {
+    "model", "out", "new", "time", "every", "json_out", "title", "max_rows",
+    "no_overwrite", "as_json", "quiet",
+}  # fmt: skip
 
 
 def report(
-    data: options.Data,
-    target: options.Target,
+    context: typer.Context,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="PAGE", help="The page to write: .html.", show_default=False),
     ],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="The table to fit a model to; left out with --model.",
+            callback=existing,
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            callback=existing,
+            help="A model file to look at the rows of --new with, in place of DATA and a fit.",
+        ),
+    ] = None,
     new: options.NewData = None,
+    time: Time = None,
+    every: Every = None,
     json_out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the numbers of the page there: .json.")
     ] = None,
@@ -52,99 +79,106 @@ def report(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fit a model to a table and write a page about it.
+    """Write a page about a table, or about new rows.
 
     One self-contained HTML file, which works offline: how good the model is, the
     map of the rows, what drives the predictions, and with --new what has drifted
-    and why. The page holds some of the rows.
+    and why; with --time or --every also since when. The page holds some of the
+    rows. A model is fitted to DATA for it; with --model nothing is fitted, and the
+    page is about the rows of --new.
 
     For example:
       gbmap report houses.csv --target price --out houses.html
       gbmap report houses.csv -t price --new today.csv -o today.html
+      gbmap report --model houses.gbmap --new today.csv --out today.html
+      gbmap report --model houses.gbmap --new sales.csv --time sold -o sales.html
     """
+    from gbmap.cli._reporting import Asked, page_of_a_fit, page_of_a_model
     from gbmap.tables import TableModel
 
-    outputs = _outputs(data, new, out, json_out, no_overwrite=no_overwrite)
-    screen, table = Screen(as_json, quiet), open_data(data)
-    model = TableModel(
-        target,
-        task=task,
-        test_size=test_size,
-        n_components=components,
-        beta=beta,
-        l2_regularization=l2,
-        loss=loss,
-        n_jobs=jobs,
-        random_state=seed,
-    )
+    _check(context, data, target, model, new)
+    outputs = _outputs((data, model, new), out, json_out, no_overwrite=no_overwrite)
+    screen, asked = Screen(as_json, quiet), Asked(new, time, every, max_rows)
+    asked.check()
     with screen.progress() as progress:
-        model.fit(table, drop=drop or (), category=category or (), progress=progress)
-        page = _page(
-            model,
-            table,
-            new,
-            screen,
-            progress,
-            title=title or f"{target}, predicted from {data.name}",
-            max_rows=max_rows,
-        )
+        if model is None:
+            fitted = TableModel(
+                str(target),
+                task=task,
+                test_size=test_size,
+                n_components=components,
+                beta=beta,
+                l2_regularization=l2,
+                loss=loss,
+                n_jobs=jobs,
+                random_state=seed,
+            )
+            table = open_data(data)  # type: ignore[arg-type]
+            fitted.fit(table, drop=drop or (), category=category or (), progress=progress)
+            title = title or f"{target}, predicted from {data.name}"  # type: ignore[union-attr]
+            page = page_of_a_fit(fitted, table, asked, screen, progress, title)
+        else:
+            fitted = load_model(model)
+            need_detector(fitted, model)
+            title = title or f"{fitted.target} in {new.name}, beside {model.name}"  # type: ignore[union-attr]
+            page = page_of_a_model(fitted, asked, screen, progress, title)
         page.to_html(out)
         if json_out is not None:
             page.to_json(json_out)
     for output in outputs:
         output.tell(screen)
-    found = None if new is None else page.to_dict()["drift"]
-    drift = {} if found is None else {"drift": found["verdict"], "drift_summary": found["summary"]}
-    document = {"page": str(out), **of_schema(model.schema_), **of_scores(model), "drift": None, **drift}
-    screen.result(document, _show)
+    screen.result(
+        {"page": str(out), **of_schema(fitted.schema_), **of_scores(fitted), **_of_drift(page)}, _show
+    )
+
+
+def _check(
+    context: typer.Context, data: Path | None, target: str | None, model: Path | None, new: Path | None
+) -> None:
+    """Refuse what does not go together: either a fit is asked for, or a stored model is given."""
+    if model is None:
+        if data is None or target is None:
+            lacking = "DATA" if data is None else "--target"
+            raise UsageError(f"{lacking} is missing: give DATA and --target for a fit, or --model and --new.")
+        if str(data) == "-" == str(new):
+            raise UsageError("DATA and --new cannot both be standard input; name a file for one of them.")
+        return
+    of_a_fit = [
+        each.opts[0] if each.param_type_name == "option" else "DATA"
+        for each in context.command.params
+        if each.name not in _OF_THE_PAGE
+        and str(context.get_parameter_source(str(each.name))).endswith("COMMANDLINE")
+    ]
+    if of_a_fit:
+        raise UsageError(
+            f"{', '.join(of_a_fit)} cannot go with --model, which is fitted already; leave "
+            f"{'it' if len(of_a_fit) == 1 else 'them'} out, or --model."
+        )
+    if new is None:
+        raise UsageError("--model needs --new, the rows to look at.")
 
 
 def _outputs(
-    data: Path, new: Path | None, out: Path, json_out: Path | None, *, no_overwrite: bool
+    inputs: tuple[Path | None, ...], out: Path, json_out: Path | None, *, no_overwrite: bool
 ) -> list[Output]:
     """Return the files to write, or refuse what was asked for."""
-    if str(data) == "-" == str(new):
-        raise UsageError("DATA and --new cannot both be standard input; name a file for one of them.")
-    outputs = [Output.at(out, (".html", ".htm"), data, new, no_overwrite=no_overwrite)]
+    outputs = [Output.at(out, (".html", ".htm"), *inputs, no_overwrite=no_overwrite)]
     if json_out is not None:
         outputs.append(
-            Output.at(json_out, (".json",), data, new, no_overwrite=no_overwrite, option="--json-out")
+            Output.at(json_out, (".json",), *inputs, no_overwrite=no_overwrite, option="--json-out")
         )
     return outputs
 
 
-def _page(
-    model: Any, table: Any, new: Path | None, screen: Screen, progress: Progress, **settings: Any
-) -> Any:
-    """Return the report of a fitted model, with all that it is given to look at."""
-    import pandas as pd
-
-    from gbmap.report import make_report
-
-    X, y, X_test, y_test = model.split(table)
-    later = {} if new is None else _new_rows(model, new, screen, progress)
-    progress("writing the page", 0, None)
-    return make_report(
-        model.model_,
-        X,
-        pd.Series(y, index=X.index, name=model.target),
-        X_test=X_test,
-        y_test=y_test,
-        detector=model.detector_,
-        random_state=model.random_state,
-        **later,
-        **settings,
-    )
-
-
-def _new_rows(model: Any, data: Path, screen: Screen, progress: Progress) -> dict[str, Any]:
-    from gbmap.cli._sample import Sample
-
-    sample, table = Sample(_NEW_ROWS), open_data(data)
-    for frame in frames_of(table, "reading the new table", progress):
-        sample.add(model.features(frame), targets_of(model, frame))
-    note_targets_left_out(model, table, sample, screen)
-    return {"X_new": sample.features, "y_new": sample.targets}
+def _of_drift(page: Any) -> dict[str, Any]:
+    """Return what the page says of drift, in short."""
+    found = page.contents["drift"]
+    if found is None:
+        return {"drift": None}
+    told = {"drift": found["verdict"], "drift_summary": found["summary"]}
+    if found["over_time"] is None:
+        return told
+    return {**told, "changes": [each["summary"] for each in found["over_time"]["changes"]]}
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
@@ -153,4 +187,6 @@ def _show(page: Page, document: dict[str, Any]) -> None:
     page.line()
     if document["drift"] is not None:
         page.line(f"{_VERDICTS[document['drift']]}: {document['drift_summary']}.")
+    for change in document.get("changes", ()):
+        page.line(change)
     page.line(f"Wrote {document['page']}.")

@@ -79,9 +79,6 @@ class Material:
 
     model: Any  # as given
     fitted: FittedModel
-    training: Rows  # at most 20,000
-    held_out: Rows
-    study: Rows  # training rows, at most 10,000, fewer for many columns and outputs
     new: Rows | None
     points: list[Rows]  # those on the map, by kind
     outputs: list[int]  # the outputs that are shown: all, or those of the most frequent classes
@@ -109,25 +106,25 @@ class Material:
         return np.concatenate([np.asarray(function(rows)) for rows in self.points])
 
 
+@dataclass(frozen=True)
+class FitMaterial(Material):
+    """A fitted model, and the rows of its fit too."""
+
+    training: Rows  # at most 20,000
+    held_out: Rows
+    study: Rows  # training rows, at most 10,000, fewer for many columns and outputs
+
+
 def gather(
     model: Any, tables: dict[str, Rows], target_name: str, max_rows: int, rng: np.random.Generator
-) -> Material:
+) -> FitMaterial:
     """Draw the rows that a report looks at."""
-    fitted = FittedModel.of(model)
-    if not hasattr(fitted.model, "classes_") and fitted.ensemble.n_outputs > 1:
-        raise ValueError(
-            f"model must have one target for a report, got {fitted.ensemble.n_outputs}; fit a model for "
-            "each target and make a report of each."
-        )
-    tables = {kind: rows.as_asked(fitted) for kind, rows in tables.items()}
-    for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
-        rows = tables.get(kind)
-        if rows is not None and rows.y is not None:
-            fitted.predictor.read_targets(rows.y, len(rows), names)
+    fitted = _of_one_target(model)
+    tables = _read(fitted, tables)
     training, held_out = (tables[kind].sample(_SCORED_ROWS, rng) for kind in ("training", "held out"))
     new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
     n_inputs = fitted.ensemble.weights.shape[1] * fitted.ensemble.n_outputs**2
-    return Material(
+    return FitMaterial(
         model=without_tables(model),
         fitted=fitted,
         training=training,
@@ -138,6 +135,42 @@ def gather(
         outputs=_shown_outputs(fitted, training.y),
         target_name=target_name,
     )
+
+
+def gather_new(model: Any, new: Rows, target_name: str, max_rows: int, rng: np.random.Generator) -> Material:
+    """Draw the new rows that a report looks at, of a model whose training rows are not there."""
+    fitted = _of_one_target(model)
+    new = _read(fitted, {"new": new})["new"].sample(_SCORED_ROWS, rng)
+    has_classes = hasattr(fitted.model, "classes_")
+    decided = fitted.predictor.labels.decided(fitted.full_score(new.X)) if has_classes else None
+    return Material(
+        model=without_tables(model),
+        fitted=fitted,
+        new=new,
+        points=[new.sample(max_rows, rng)],
+        outputs=_shown_outputs(fitted, decided),
+        target_name=target_name,
+    )
+
+
+def _of_one_target(model: Any) -> FittedModel:
+    fitted = FittedModel.of(model)
+    if not hasattr(fitted.model, "classes_") and fitted.ensemble.n_outputs > 1:
+        raise ValueError(
+            f"model must have one target for a report, got {fitted.ensemble.n_outputs}; fit a model for "
+            "each target and make a report of each."
+        )
+    return fitted
+
+
+def _read(fitted: FittedModel, tables: dict[str, Rows]) -> dict[str, Rows]:
+    """Return the tables as the model takes them; their targets must be ones that it can have."""
+    tables = {kind: rows.as_asked(fitted) for kind, rows in tables.items()}
+    for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
+        rows = tables.get(kind)
+        if rows is not None and rows.y is not None:
+            fitted.predictor.read_targets(rows.y, len(rows), names)
+    return tables
 
 
 def _points(

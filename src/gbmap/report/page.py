@@ -26,6 +26,7 @@ _SCRIPTS = (
     "curves",
     "regions",
     "drift",
+    "over_time",
     "start",
 )
 _LIBRARY = "echarts/echarts.common.min.js"

@@ -16,7 +16,7 @@ from gbmap._utils.plain import plain
 from gbmap._utils.replacing import replacing
 from gbmap._utils.shown import Result, Shown
 from gbmap._utils.text import counted
-from gbmap.report._material import Material, Rows, gather
+from gbmap.report._material import FitMaterial, Rows, gather
 from gbmap.report.contents.drift import study_drift
 from gbmap.report.contents.explanations import explain_points
 from gbmap.report.contents.features import importance_order, study_features
@@ -38,9 +38,10 @@ class Report(Result):
     ----------
     contents : dict
         What the page shows, as plain JSON data. Its keys: "schema", the version of this layout; "title";
-        "outputs", the names of the classes shown, or of the target; "fitted"; "performance"; "map";
-        "learners"; "features"; "regions"; "drift", None without new rows. Each section's keys are the
-        attributes of the class of the same name in `gbmap.report.contents`.
+        "outputs", the names of the classes shown, or of the target; "left_out", None or a sentence that says
+        which sections are None and why; "fitted"; "performance"; "map"; "learners"; "features"; "regions";
+        "drift", None without new rows. Each section's keys are the attributes of the class of the same name
+        in `gbmap.report.contents`.
 
     Examples
     --------
@@ -127,6 +128,7 @@ def make_report(
     X_new: Any = None,
     y_new: Any = None,
     detector: Any = None,
+    monitor: Any = None,
     title: str | None = None,
     max_rows: int = 2000,
     random_state: int = 0,
@@ -149,6 +151,8 @@ def make_report(
         Their targets, if known.
     detector : DriftDetector, default=None
         Fitted, for the new rows; None fits one to a sample of X and calibrates it with the held-out rows.
+    monitor : DriftMonitor, default=None
+        One that has seen the new rows, batch by batch: its life is drawn.
     title : str, default=None
         None is "Report on" and the name of the target.
     max_rows : int, default=2000
@@ -178,11 +182,13 @@ def make_report(
         raise ValueError(f"max_rows must be an integer of at least 2, got {max_rows!r}.")
     if X_new is None and y_new is not None:
         raise ValueError("y_new holds the targets of new rows: pass X_new too, or leave y_new out.")
+    if X_new is None and monitor is not None:
+        raise ValueError("monitor must have seen new rows: pass them as X_new too, or leave monitor out.")
     rng = np.random.default_rng(random_state)
     # Many small products: threads of BLAS cost more than they give, above all on a busy machine.
     with single_threaded_blas():
         material = gather(model, _tables(X, y, X_test, y_test, X_new, y_new), _name_of(y), int(max_rows), rng)
-        return Report(plain(_contents(material, detector, title, rng)))
+        return Report(plain(_contents(material, (detector, monitor), title, rng)))
 
 
 def _write(path: Any, text: str) -> None:
@@ -191,21 +197,23 @@ def _write(path: Any, text: str) -> None:
 
 
 def _contents(
-    material: Material, detector: Any, title: str | None, rng: np.random.Generator
+    material: FitMaterial, watchers: tuple[Any, Any], title: str | None, rng: np.random.Generator
 ) -> dict[str, Any]:
+    detector, monitor = watchers
     explained = explain_points(material)
     drawn = draw_map(material, explained, importance_order(explained))
     return {
         "schema": SCHEMA,
         "title": title or f"Report on {material.target_name}",
         "outputs": material.output_names,
-        "fitted": describe_fit(material),
+        "left_out": None,
+        "fitted": describe_fit(material, material.training.n_given, material.held_out.n_given),
         "performance": measure_performance(material),
         "map": drawn,
         "learners": study_learners(material),
         "features": study_features(material, explained, drawn.columns),
         "regions": study_regions(material),
-        "drift": study_drift(material, detector, rng),
+        "drift": study_drift(material, detector, rng, monitor),
     }
 
 

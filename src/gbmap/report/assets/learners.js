@@ -47,6 +47,7 @@ function showCards(output, all) {
 }
 
 function startLearners() {
+  if (!report.learners) return;
   makeChart("explained-chart", explainedOption);
   let output = 0,
     all = false;

@@ -253,7 +253,7 @@ function startMap() {
 }
 
 function startRegionFilter() {
-  const options = report.regions.outputs.flatMap((output, k) =>
+  const options = (report.regions?.outputs ?? []).flatMap((output, k) =>
     output.regions.map((region, r) => [
       `${k}:${r}`,
       `${manyOutputs ? `${short(report.outputs[k], 16)} · ` : ""}${r + 1}: ${region.words}`,

@@ -66,13 +66,14 @@ function drawPanel() {
 }
 
 function factsOf(row, k) {
-  const region = report.regions.outputs[k].of_points[row];
+  const region = report.regions?.outputs[k].of_points[row];
   const pairs = [
     ["prediction", outcome(row, "prediction")],
     ["target", outcome(row, "target")],
     ["error", show(map.error[row])],
-    ["region", region >= 0 ? String(region + 1) : region === -1 ? "a small one" : "never seen"],
   ];
+  if (report.regions)
+    pairs.push(["region", region >= 0 ? String(region + 1) : region === -1 ? "a small one" : "never seen"]);
   if (map.probability)
     pairs.splice(1, 0, [
       `probability of ${short(report.outputs[k], 24)}`,

@@ -5,6 +5,7 @@ startLearners();
 startFeatures();
 startRegions();
 startDrift();
+startOverTime();
 startCharts();
 redrawMap();
 select(Math.max(0, map.kind.indexOf(1)));

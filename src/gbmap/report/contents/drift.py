@@ -10,9 +10,10 @@ import numpy as np
 
 from gbmap._utils.typing import Array
 from gbmap.drift import DriftAssessment, DriftDetector, DriftVerdict
-from gbmap.report._material import Material, Rows
+from gbmap.report._material import FitMaterial, Material, Rows
 from gbmap.report._rounding import rounded, significant
 from gbmap.report.contents.columns import is_category, numbers, raw_values
+from gbmap.report.contents.over_time import OverTime, study_over_time
 
 _NEIGHBORS = 5
 # Neighbours are searched among so many numbers of the embedding, but among so many rows at least and at most.
@@ -78,23 +79,33 @@ class Drift:
     held_out_shares: list[Any]
     new_shares: list[Any]
     reasons: list[Reason]  # the largest first
+    over_time: OverTime | None  # the batches, if a monitor has seen the rows
     # Of each row of the map: the indicator, None for training rows; and whether it is above the threshold.
     indicator: list[Any]
     alarm: list[bool | None]
 
 
-def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> Drift | None:
-    """Compare new rows with those of the training; None if there are no new rows."""
+def study_drift(
+    material: Material, detector: Any, rng: np.random.Generator, monitor: Any = None
+) -> Drift | None:
+    """Compare new rows with those of the training; None if there are no new rows.
+
+    The detector may be None if the rows of the fit are there.
+    """
     if material.new is None:
         return None
     n_rows = int(np.clip(_NUMBERS // len(material.fitted.ensemble), _FEWEST_ROWS, _MOST_ROWS))
-    new, held_out = material.new.sample(n_rows, rng), material.held_out.sample(n_rows, rng)
-    if detector is None:
-        detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
+    new = material.new.sample(n_rows, rng)
+    if isinstance(material, FitMaterial):
+        held_out = material.held_out.sample(n_rows, rng)
+        if detector is None:
+            detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
+        known = detector.indicator(held_out.X)
+    else:  # a detector keeps what it has calibrated itself with
+        known = detector._need_calibration().measures.indicators(detector.distance_weight)
     found = detector.assess(new.X, new.y)
     threshold = getattr(detector, "threshold_", None)
-    indicators = detector.indicator(held_out.X), detector.indicator(new.X)
-    bins, shares = _histograms(*indicators, threshold)
+    bins, shares = _histograms(known, detector.indicator(new.X), threshold)
     indicator, alarm = _of_points(material, detector)
     interval = found.expected_loss_interval
     return Drift(
@@ -116,6 +127,7 @@ def study_drift(material: Material, detector: Any, rng: np.random.Generator) -> 
         held_out_shares=rounded(shares[0], spread=1.0),
         new_shares=rounded(shares[1], spread=1.0),
         reasons=_reasons(material, new, detector, found),
+        over_time=None if monitor is None else study_over_time(monitor),
         indicator=indicator,
         alarm=alarm,
     )
@@ -140,7 +152,7 @@ def _told(verdict: DriftVerdict | None) -> dict[str, Any]:
 
 
 def _fitted_detector(
-    material: Material, reference: Rows, held_out: Rows, rng: np.random.Generator
+    material: FitMaterial, reference: Rows, held_out: Rows, rng: np.random.Generator
 ) -> DriftDetector:
     n_neighbors, seed = min(_NEIGHBORS, len(reference)), int(rng.integers(2**31))
     detector = DriftDetector(material.model, n_neighbors, random_state=seed)
@@ -179,14 +191,16 @@ def _histograms(held_out: Array, new: Array, threshold: float | None) -> tuple[A
 def _of_points(material: Material, detector: DriftDetector) -> tuple[list[Any], list[bool | None]]:
     """Return the indicators of the rows on the map, and whether they raise the alarm, if that is known.
 
-    Training rows, which come first, have neither, since they are their own neighbours.
+    Training rows have neither, since they are their own neighbours.
     """
-    training, *others = material.points
-    found = [detector.alarms(rows.X) for rows in others]
-    indicators = np.concatenate([np.full(len(training), np.nan), *(each["indicator"] for each in found)])
-    alarms = [None if each["is_alarm"] is None else each["is_alarm"].tolist() for each in found]
-    of_others = [of or [None] * len(rows) for of, rows in zip(alarms, others)]
-    return rounded(indicators), [*([None] * len(training)), *chain(*of_others)]
+    indicators: list[Array] = []
+    alarms: list[list[bool | None]] = []
+    for rows in material.points:
+        unknown: dict[str, Any] = {"indicator": np.full(len(rows), np.nan), "is_alarm": None}
+        found = unknown if rows.kind == "training" else detector.alarms(rows.X)
+        indicators.append(found["indicator"])
+        alarms.append([None] * len(rows) if found["is_alarm"] is None else found["is_alarm"].tolist())
+    return rounded(np.concatenate(indicators)), list(chain(*alarms))
 
 
 def _reasons(material: Material, new: Rows, detector: DriftDetector, found: DriftAssessment) -> list[Reason]:
@@ -203,11 +217,19 @@ def _reasons(material: Material, new: Rows, detector: DriftDetector, found: Drif
             feature=k,
             contribution=[significant(share) for share in shares[k]],
             extrapolation=significant(extrapolation[k]),
-            training_mean=_mean(material, material.study, k),
+            training_mean=_training_mean(material, k),
             new_mean=_mean(material, new, k),
         )
         for k in order[:_MOST_REASONS].tolist()
     ]
+
+
+def _training_mean(material: Material, feature: int) -> float | None:
+    """Return the mean of a column over training rows, or what the model has kept of it."""
+    if isinstance(material, FitMaterial):
+        return _mean(material, material.study, feature)
+    fitted = material.fitted
+    return significant(fitted.column_mean[feature]) if fitted.columns.is_number[feature] else None
 
 
 def _mean(material: Material, rows: Rows, feature: int) -> float | None:

@@ -26,7 +26,7 @@ class Fitted:
     task: str  # "regression" or "classification"
     target: str
     classes: list[str] | None  # None for regression
-    # As given; None if there are no new rows.
+    # As given, now or to the fit of a stored model; None if there are no new rows.
     n_training_rows: int
     n_held_out_rows: int
     n_new_rows: int | None
@@ -42,8 +42,8 @@ class Fitted:
     versions: dict[str, str]
 
 
-def describe_fit(material: Material) -> Fitted:
-    """Return what was fitted."""
+def describe_fit(material: Material, n_training_rows: int, n_held_out_rows: int) -> Fitted:
+    """Return what was fitted, to how many rows."""
     fitted = material.fitted
     model: Any = fitted.model
     steps = [] if fitted.preprocessing is None else [step for _, step in fitted.preprocessing.steps]
@@ -53,8 +53,8 @@ def describe_fit(material: Material) -> Fitted:
         task="classification" if material.is_classifier else "regression",
         target=material.target_name,
         classes=material.classes if material.is_classifier else None,
-        n_training_rows=material.training.n_given,
-        n_held_out_rows=material.held_out.n_given,
+        n_training_rows=n_training_rows,
+        n_held_out_rows=n_held_out_rows,
         n_new_rows=None if material.new is None else material.new.n_given,
         n_columns=len(fitted.feature_names),
         n_inputs=int(model.n_features_in_),

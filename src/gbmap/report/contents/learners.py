@@ -8,7 +8,7 @@ import numpy as np
 
 from gbmap._utils.typing import Array
 from gbmap.inspection import LearnerCards, learner_cards
-from gbmap.report._material import Material
+from gbmap.report._material import FitMaterial
 from gbmap.report._rounding import significant
 
 _MOST_CARDS = 120
@@ -47,7 +47,7 @@ class Learners:
     best_n_components: int | None
 
 
-def study_learners(material: Material) -> Learners:
+def study_learners(material: FitMaterial) -> Learners:
     """Describe the learners on training rows, and the loss that they explain on held-out rows too."""
     study, held_out = material.study, material.held_out
     cards = learner_cards(material.model, study.X, study.y)
@@ -63,7 +63,7 @@ def study_learners(material: Material) -> Learners:
     )
 
 
-def _card(cards: LearnerCards, j: int, material: Material) -> Card:
+def _card(cards: LearnerCards, j: int, material: FitMaterial) -> Card:
     weights, n_outputs = cards.weights[j], material.fitted.ensemble.n_outputs
     largest = [k for k in np.argsort(-np.abs(weights), kind="stable")[:3] if weights[k] != 0]
     return Card(

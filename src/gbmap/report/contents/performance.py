@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
 from gbmap._utils.references import fit_references, simpler_as_good
 from gbmap._utils.typing import Array
-from gbmap.report._material import Material, Rows
+from gbmap.report._material import FitMaterial, Material, Rows
 from gbmap.report._rounding import significant
 
 Scores = dict[str, float | None]
@@ -45,11 +45,12 @@ class Performance:
     # Held-out rows that were scored, and those given.
     n_rows: int
     n_given_rows: int
-    n_linear_rows: int  # training rows that the linear model and the constant were fitted to
+    # Training rows that the linear model and the constant were fitted to; None if that is not known.
+    n_linear_rows: int | None
     simpler_as_good: str | None  # a sentence if the linear model or the constant does as well
 
 
-def measure_performance(material: Material) -> Performance:
+def measure_performance(material: FitMaterial) -> Performance:
     """Score the model, a linear one on the same inputs but for bends, and a constant."""
     fitted, rows = material.fitted, material.held_out
     read_scores = _class_scores if material.is_classifier else _number_scores
@@ -59,8 +60,7 @@ def measure_performance(material: Material) -> Performance:
         contenders.append(Contender("the model it started from", initial))
     inputs, y = _straight_inputs(material, material.training.X), material.training.y
     references = fit_references(inputs, y, is_classifier=material.is_classifier, max_iter=200)
-    linear = "logistic regression" if material.is_classifier else "ridge regression"
-    for name, model in zip((linear, "a constant"), references):
+    for name, model in zip((_linear_name(material), "a constant"), references):
         contenders.append(Contender(name, _reference_scores(material, model)))
     return Performance(
         metrics=_class_metrics(material) if material.is_classifier else _number_metrics(material),
@@ -70,6 +70,32 @@ def measure_performance(material: Material) -> Performance:
         n_linear_rows=len(material.training),
         simpler_as_good=simpler_as_good([contenders[k].scores for k in (0, -2, -1)], fitted.model.loss),
     )
+
+
+def stored_performance(
+    material: Material, scores: dict[str, dict[str, float]] | None, n_rows: int
+) -> Performance | None:
+    """Return the scores that were stored with a model, as `TableModel` keeps them; None without any."""
+    if scores is None:
+        return None
+    own, linear, constant = (scores[name] for name in ("gbmap", "linear", "constant"))
+    metrics = _class_metrics(material) if material.is_classifier else _number_metrics(material)
+    names = ("GBMAP", _linear_name(material), "a constant")
+    return Performance(
+        metrics=[metric for metric in metrics if metric.key in own],
+        contenders=[
+            Contender(name, {key: significant(value) for key, value in each.items()})
+            for name, each in zip(names, (own, linear, constant))
+        ],
+        n_rows=n_rows,
+        n_given_rows=n_rows,
+        n_linear_rows=None,
+        simpler_as_good=simpler_as_good([own, linear, constant], material.fitted.model.loss),
+    )
+
+
+def _linear_name(material: Material) -> str:
+    return "logistic regression" if material.is_classifier else "ridge regression"
 
 
 def _number_metrics(material: Material) -> list[Metric]:
@@ -92,7 +118,7 @@ def _class_metrics(material: Material) -> list[Metric]:
     return [*metrics, Metric("log_loss", "log loss", False, False)]
 
 
-def _number_scores(material: Material, score: Array) -> Scores:
+def _number_scores(material: FitMaterial, score: Array) -> Scores:
     rows, fitted = material.held_out, material.fitted
     y = np.asarray(rows.y, dtype=np.float64)
     error = y - score[:, 0]
@@ -106,7 +132,7 @@ def _number_scores(material: Material, score: Array) -> Scores:
     }
 
 
-def _class_scores(material: Material, score: Array) -> Scores:
+def _class_scores(material: FitMaterial, score: Array) -> Scores:
     predictor = material.fitted.predictor
     p = predictor.probabilities(score) if predictor.gives_probabilities else None
     rank = score[:, 0] if score.shape[1] == 1 else None
@@ -133,12 +159,12 @@ def _balanced(y: Any, decided: Array) -> float:
         return float(balanced_accuracy_score(y, decided))
 
 
-def _straight_inputs(material: Material, X: Any) -> Any:
+def _straight_inputs(material: FitMaterial, X: Any) -> Any:
     """Return the inputs that a linear model has: with bends it would be none."""
     return material.fitted.read(X)[:, np.flatnonzero(material.fitted.columns.kind != "bend")]
 
 
-def _reference_scores(material: Material, model: Any) -> Scores:
+def _reference_scores(material: FitMaterial, model: Any) -> Scores:
     rows: Rows = material.held_out
     inputs = _straight_inputs(material, rows.X)
     if not material.is_classifier:

@@ -9,7 +9,7 @@ import numpy as np
 from gbmap._utils.typing import Array
 from gbmap.inspection import Regions as RegionTable
 from gbmap.inspection import regions
-from gbmap.report._material import Material
+from gbmap.report._material import FitMaterial
 from gbmap.report._rounding import significant
 
 _MOST_REGIONS = 8
@@ -58,12 +58,12 @@ class Regions:
     n_rows: int
 
 
-def study_regions(material: Material) -> Regions:
+def study_regions(material: FitMaterial) -> Regions:
     """Group the rows by the learners that are active."""
     return Regions([_of_output(material, k) for k in material.outputs], len(material.study))
 
 
-def _of_output(material: Material, k: int) -> OutputRegions:
+def _of_output(material: FitMaterial, k: int) -> OutputRegions:
     study, names = material.study, material.fitted.output_names
     output = None if names is None else names[k]
     table = regions(material.model, study.X, study.y, output=output, max_regions=_MOST_REGIONS)
@@ -75,7 +75,7 @@ def _of_output(material: Material, k: int) -> OutputRegions:
     )
 
 
-def _held_out_losses(material: Material, table: RegionTable, k: int) -> tuple[Array, Array]:
+def _held_out_losses(material: FitMaterial, table: RegionTable, k: int) -> tuple[Array, Array]:
     """Return the mean loss of held-out rows in each region, and how many there are."""
     rows, fitted = material.held_out, material.fitted
     labels = table.assign(rows.X)
@@ -86,7 +86,9 @@ def _held_out_losses(material: Material, table: RegionTable, k: int) -> tuple[Ar
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts
 
 
-def _region(material: Material, table: RegionTable, r: int, held_out_loss: float, n_held_out: int) -> Region:
+def _region(
+    material: FitMaterial, table: RegionTable, r: int, held_out_loss: float, n_held_out: int
+) -> Region:
     target, bias, loss = (np.asarray(each) for each in (table.mean_target, table.bias, table.mean_loss))
     slopes = table.coefficients[r] * material.fitted.column_scale
     largest = [k for k in np.argsort(-np.abs(slopes), kind="stable")[:3] if slopes[k] != 0]
