@@ -386,3 +386,18 @@ def test_rows_that_miss_what_was_never_missing_raise_the_alarm_as_often_as_the_c
     detector.set_threshold(false_alarm_rate=0.2)
     assert (detector.predict(new) == -1).all()
     assert np.isfinite(detector.indicator(new)).all()
+
+
+def test_a_loss_is_explained_only_if_it_has_grown_and_praised_only_if_labels_show_it():
+    detector, X, y = fitted("friedman")
+    few = detector.verdict(X.assign(kind="mauve").iloc[:2], y[:2])
+    assert few.degree != "none"
+    assert few.check("loss").degree == "none"
+    assert "explains the loss" not in few.summary
+    assert "as good as before" not in detector.verdict(X.assign(site=2.0).iloc[:1], y[:1]).summary
+    reached = X.assign(e=X["e"] * 40)
+    perfect = detector.verdict(reached, detector.estimator_.predict(reached))
+    assert perfect.degree == "look"
+    assert "as good as before" in perfect.summary
+    told = [each.advice for each in perfect.findings if each.column is None]
+    assert told == ["look at it: labels show no larger loss"] * len(told) != []

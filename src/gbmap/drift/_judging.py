@@ -88,8 +88,8 @@ def judge(
     found = [each for each in made if each.degree != "none"]
     found += _of_columns(drifter, evidence.columns, settings)
     if is_reassured:
-        found = [_with_degree(each, "look") for each in found]
-        made = [_with_degree(each, "look") if each.degree == "act" else each for each in made]
+        found = [_reassured(each) for each in found]
+        made = [_reassured(each) if each.degree == "act" else each for each in made]
     n_above = None if threshold is None else calibration.indicators > threshold
     metrics = _metrics(calibration, estimate, evidence.outcome)
     return _verdict(
@@ -101,6 +101,7 @@ def judge(
         share_of_alarms=None if evidence.alarms is None else float(evidence.alarms.mean()),
         expected_share_of_alarms=None if n_above is None else float(n_above.mean()),
         metrics=metrics,
+        is_reassured=is_reassured,
         cause=_cause(found, calibration, evidence, threshold, settings),
     )
 
@@ -116,13 +117,15 @@ def judge_columns(
     )  # fmt: skip
 
 
-def _verdict(found: list[Finding], checks: list[Finding], level: float, **known: Any) -> DriftVerdict:
+def _verdict(
+    found: list[Finding], checks: list[Finding], level: float, *, is_reassured: bool = False, **known: Any
+) -> DriftVerdict:
     found = sorted(found, key=lambda each: (-DEGREES.index(each.degree), each.p_value))
     degree = found[0].degree if found else "none"
     verdict = DriftVerdict(
         degree=degree, summary="", findings=tuple(found), checks=tuple(checks), level=level, **known
     )
-    return DriftVerdict(**{**vars(verdict), "summary": summary_of(verdict)})
+    return DriftVerdict(**{**vars(verdict), "summary": summary_of(verdict, is_reassured=is_reassured)})
 
 
 # The checks of the model
@@ -211,8 +214,10 @@ def _corrected(finding: Finding, times: int, level: float) -> Finding:
     return Finding(**{**vars(finding), "p_value": p, "degree": degree})
 
 
-def _with_degree(finding: Finding, degree: str) -> Finding:
-    return Finding(**{**vars(finding), "degree": degree})
+def _reassured(finding: Finding) -> Finding:
+    """Return what was found, where labels show that predictions are as good as before."""
+    advice = finding.advice if finding.column is not None else "look at it: labels show no larger loss"
+    return Finding(**{**vars(finding), "degree": "look", "advice": advice})
 
 
 # The columns

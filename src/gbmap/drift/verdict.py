@@ -167,8 +167,8 @@ class DriftVerdict(Result):
         return plain(self)
 
 
-def summary_of(verdict: DriftVerdict) -> str:
-    """Return the verdict in one line."""
+def summary_of(verdict: DriftVerdict, *, is_reassured: bool = False) -> str:
+    """Return the verdict in one line, given whether labels show that predictions are as good as before."""
     parts = [_metrics_in_words(verdict)]
     if verdict.share_of_alarms is not None:
         parts.append(f"{percent(verdict.share_of_alarms)} of rows raise the alarm")
@@ -182,21 +182,19 @@ def summary_of(verdict: DriftVerdict) -> str:
     if verdict.cause == "relation":
         parts.append(f"the columns look as before, so {_ADVICE['relation']}")
     else:
-        parts.append(_advice(verdict))
+        parts.append(_advice(verdict, is_reassured=is_reassured))
     return "; ".join(part for part in parts if part)
 
 
-def _advice(verdict: DriftVerdict) -> str:
+def _advice(verdict: DriftVerdict, *, is_reassured: bool) -> str:
     if verdict.degree == "none":
         return _ADVICE["none"]
     if verdict.cause == "both":
         return _ADVICE["both"]
     if verdict.degree == "look":
-        is_known = any(each["known"] is not None for each in verdict.metrics.values())
-        return f"{_ADVICE['rows']}" + (
-            ", but predictions are as good as before" if is_known else ": look at it"
-        )
-    explains = "" if verdict.check("loss") is None else ", which explains the loss"
+        return _ADVICE["rows"] + (", but predictions are as good as before" if is_reassured else ": look at it")
+    has_lost = any(each.kind == "loss" for each in verdict.findings)
+    explains = ", which explains the loss" if has_lost else ""
     mending = [each for each in verdict.findings if each.column is not None and each.degree == "act"]
     return f"{_ADVICE['rows']}{explains}: {(mending or verdict.findings)[0].advice}"
 
