@@ -401,3 +401,21 @@ def test_a_loss_is_explained_only_if_it_has_grown_and_praised_only_if_labels_sho
     assert "as good as before" in perfect.summary
     told = [each.advice for each in perfect.findings if each.column is None]
     assert told == ["look at it: labels show no larger loss"] * len(told) != []
+
+
+@pytest.mark.parametrize("name", ["friedman", "breast-cancer"])
+def test_labels_may_be_missing_in_some_rows_or_in_all(name):
+    detector, X, y = fitted(name)
+    other = 2 * y if y.dtype.kind == "f" else np.where(y == "benign", "malignant", "benign")
+    some = other.astype(object)
+    some[20:] = None
+    verdict = detector.verdict(X, some)
+    assert (verdict.degree, verdict.cause) == ("act", "relation")
+    assert verdict.check("loss").now == detector.verdict(X[:20], other[:20]).check("loss").now
+    assert (verdict.n_rows, verdict.n_labelled) == (len(X), 20)
+    assert f"on 20 labelled rows of {len(X)}" in verdict.summary
+    found = detector.assess(X, some)
+    assert found.verdict.summary == verdict.summary
+    assert found.mean_loss == verdict.check("loss").now
+    assert np.nanmax(found.regions.mean_loss) > 0
+    assert detector.verdict(X, [None] * len(X)).to_dict() == detector.verdict(X).to_dict()

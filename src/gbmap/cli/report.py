@@ -143,7 +143,7 @@ def _new_rows(model: Any, data: Path, screen: Screen, progress: Progress) -> dic
     sample, table = Sample(_NEW_ROWS), open_data(data)
     for frame in frames_of(table, "reading the new table", progress):
         sample.add(model.features(frame), targets_of(model, frame))
-    note_targets_left_out(model, table, sample, screen)
+    note_targets_left_out(sample, screen)
     return {"X_new": sample.features, "y_new": sample.targets}
 
 

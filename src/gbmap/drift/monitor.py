@@ -10,18 +10,18 @@ from scipy.stats import betabinom
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._utils.missing import known_labels
 from gbmap._utils.random import seed_of
 from gbmap._utils.scikit_learn import Interval, num_samples
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._arrivals import (
     Arrivals,
-    known_labels,
-    labels_of,
     losses_of,
     names_of,
     seasons_of,
     times_of,
 )
+from gbmap.drift._monitored import labels_of
 from gbmap.drift._prometheus import exposition
 from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects

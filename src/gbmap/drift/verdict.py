@@ -89,7 +89,8 @@ class DriftVerdict(Result):
         The chance of any finding at all if nothing has changed is at most this. Half of it is for the
         checks, and half for the columns, by Bonferroni's correction: p-values are multiplied by twice the
         number of checks, or by twice the number of what was tested of columns.
-    n_rows, n_calibration : int
+    n_rows, n_labelled, n_calibration : int
+        Rows of the batch, those of them with labels, and of the calibration.
     share_of_alarms : float or None
         None without a threshold, if calibration rows are too few for one, or if no prediction could be made.
     expected_share_of_alarms : float or None
@@ -120,6 +121,7 @@ class DriftVerdict(Result):
     checks: tuple[Finding, ...]
     level: float
     n_rows: int
+    n_labelled: int
     n_calibration: int
     share_of_alarms: float | None
     expected_share_of_alarms: float | None
@@ -192,7 +194,9 @@ def _advice(verdict: DriftVerdict, *, is_reassured: bool) -> str:
     if verdict.cause == "both":
         return _ADVICE["both"]
     if verdict.degree == "look":
-        return _ADVICE["rows"] + (", but predictions are as good as before" if is_reassured else ": look at it")
+        return _ADVICE["rows"] + (
+            ", but predictions are as good as before" if is_reassured else ": look at it"
+        )
     has_lost = any(each.kind == "loss" for each in verdict.findings)
     explains = ", which explains the loss" if has_lost else ""
     mending = [each for each in verdict.findings if each.column is not None and each.degree == "act"]
@@ -211,9 +215,12 @@ def _metrics_in_words(verdict: DriftVerdict) -> str:
     if not found:  # nothing can be predicted, or the detector is of an earlier version
         return counted(verdict.n_rows, "row") + ("" if verdict.checks else " that cannot be predicted")
     is_known = next(iter(verdict.metrics.values()))["known"] is not None
-    what = "labelled row" if is_known else "row"
+    rows = counted(verdict.n_rows, "row")
+    if is_known:
+        rows = counted(verdict.n_labelled, "labelled row")
+        rows += f" of {verdict.n_rows:,}" if verdict.n_labelled < verdict.n_rows else ""
     shown = found[:1] if next(iter(verdict.metrics)) == "rmse" else found
-    return f"{', '.join(shown)} on {counted(verdict.n_rows, what)}"
+    return f"{', '.join(shown)} on {rows}"
 
 
 def _p(value: float) -> str:

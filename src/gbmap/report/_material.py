@@ -11,6 +11,7 @@ import scipy.sparse
 
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.table_reader import without_tables
+from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
@@ -123,7 +124,9 @@ def gather(
     for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
         rows = tables.get(kind)
         if rows is not None and rows.y is not None:
-            fitted.predictor.read_targets(rows.y, len(rows), names)
+            y = plain_labels(rows.y[known_labels(rows.y)]) if kind == "new" else rows.y
+            if len(y):
+                fitted.predictor.read_targets(y, len(y), names)
     training, held_out = (tables[kind].sample(_SCORED_ROWS, rng) for kind in ("training", "held out"))
     new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
     n_inputs = fitted.ensemble.weights.shape[1] * fitted.ensemble.n_outputs**2
