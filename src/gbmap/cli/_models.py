@@ -86,8 +86,8 @@ def note_targets_left_out(sample: Sample, screen: Screen) -> None:
     if n_unknown:
         rows = f"{counted(n_unknown, 'row')} of {len(sample.targets):,}"
         screen.note(
-            f"gbmap: note: the target of {rows} is missing or none that the model knows; these count by their "
-            "columns alone."
+            f"gbmap: note: the target of {rows} is missing or none that the model knows; these count by "
+            "their columns alone."
         )
 
 

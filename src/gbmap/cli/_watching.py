@@ -177,6 +177,12 @@ class _Rows:
         last = monitor.last_time_
         if not last:
             return self
+        if _is_number(last) != (self.times.dtype.kind == "f"):
+            was, now = ("numbers", "dates") if _is_number(last) else ("dates", "numbers")
+            raise UsageError(
+                f"--time must hold {was}, as when --state was written, up to {last}; got {now}. Name another "
+                "column, or another --state, which begins a new one."
+            )
         is_new = np.array([_comparable(each, last) for each in self.times], dtype=bool)
         if not is_new.all():
             n_old = int((~is_new).sum())
@@ -243,6 +249,14 @@ def _times(frame: Any, name: str) -> Any:
 
 def _text(time: Any) -> str:
     return f"{time:.17g}" if isinstance(time, float) else str(time.isoformat()).replace("+00:00", "Z")
+
+
+def _is_number(time: str) -> bool:
+    try:
+        float(time)
+    except ValueError:
+        return False
+    return True
 
 
 def _comparable(time: Any, last: str) -> bool:
