@@ -419,3 +419,12 @@ def test_labels_may_be_missing_in_some_rows_or_in_all(name):
     assert found.mean_loss == verdict.check("loss").now
     assert np.nanmax(found.regions.mean_loss) > 0
     assert detector.verdict(X, [None] * len(X)).to_dict() == detector.verdict(X).to_dict()
+
+
+@pytest.mark.parametrize("lost", [0, 40.0, None])
+def test_no_mean_error_is_expected_above_its_root_mean_square(lost):
+    detector, X, _ = fitted("friedman")
+    column = strongest(detector)
+    moved = X.assign(**{column: X[column].mask(X[column] > -9) if lost is None else X[column] + lost})
+    metrics = detector.estimate_loss(moved).metrics
+    assert (np.array(metrics["mae"]) <= np.array(metrics["rmse"])).all()
