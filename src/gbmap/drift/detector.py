@@ -544,7 +544,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
         X, y = self._read_batch(X, y)
-        settings = Settings(delta, tolerated_alarms, tolerated_increase, 1 - float(confidence))
+        settings = Settings(delta, tolerated_alarms, tolerated_increase, round(1 - float(confidence), 12))
         return assess_rows(drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings)
 
     def verdict(
