@@ -92,10 +92,12 @@ def test_no_target_is_needed_nor_a_whole_one(run, folder, tmp_path):
     frame = pd.read_csv(folder / "far.csv")
     frame.drop(columns="price").to_csv(tmp_path / "none.csv", index=False)
     frame.assign(price=frame["price"].where(frame.index > 3)).to_csv(tmp_path / "some.csv", index=False)
-    for name in ("none.csv", "some.csv"):
+    for name, n_labelled in (("none.csv", 0), ("some.csv", len(frame) - 4)):
         ended = run("drift", folder / "price.gbmap", tmp_path / name, "--json")
         assert ended.code == 1
-        assert json.loads(ended.out)["assessment"]["mean_loss"] is None
+        found = json.loads(ended.out)
+        assert (found["assessment"]["mean_loss"] is None) == (n_labelled == 0)
+        assert found["verdict"]["n_labelled"] == n_labelled
 
 
 def test_rows_are_written_with_their_alarms(run, folder, tmp_path):

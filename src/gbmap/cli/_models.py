@@ -9,7 +9,6 @@ from typing import Any
 import gbmap
 from gbmap._utils.text import counted
 from gbmap.cli._errors import UsageError
-from gbmap.cli._sample import Sample
 from gbmap.cli._screen import Progress, Screen
 
 
@@ -76,7 +75,7 @@ def targets_of(model: Any, frame: Any) -> Any:
     return y
 
 
-def note_targets_left_out(sample: Sample, screen: Screen) -> None:
+def note_targets_left_out(sample: Any, screen: Screen) -> None:
     """Say of how many rows the loss is not known, if of some and not of all."""
     from gbmap._utils.missing import is_missing
 
