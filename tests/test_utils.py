@@ -10,6 +10,7 @@ import pytest
 from gbmap._utils.missing import is_missing
 from gbmap._utils.plain import plain
 from gbmap._utils.sampling import sample_rows
+from gbmap._utils.text import number
 from gbmap.report.contents.columns import _categories
 
 
@@ -48,3 +49,8 @@ def test_rows_are_drawn_once_each_and_in_order():
     assert len(set(rows)) == 10
     assert (np.diff(rows) > 0).all()
     assert sample_rows(3, 10, 0).tolist() == [0, 1, 2]
+
+
+def test_large_numbers_are_shown_as_people_read_them():
+    shown = [number(each) for each in (26890.4, -12345.0, 9999.7, 1234.5, 0.012345, 5e6, 3.2e12, 20000, None)]
+    assert shown == ["26,890", "-12,345", "10,000", "1,234", "0.01235", "5,000,000", "3.2e+12", "20,000", "-"]

@@ -279,7 +279,8 @@ def test_a_page_about_new_rows_with_a_class_that_the_model_does_not_know(run, fo
     ]
     ended = run(*given, "--max-rows", 20, "--new", tmp_path / "new.csv", "-o", tmp_path / "page.html")
     assert ended.code == 0
-    assert "the targets of all rows were left out" in ended.err
+    assert "none that the model knows; these count by their columns alone" in ended.err
+    assert f"labelled rows of {len(rows)}" in ended.out
 
 
 def test_models_differ_in_some_of_several_categories(run, folder, rare, tmp_path):

@@ -92,10 +92,12 @@ def test_no_target_is_needed_nor_a_whole_one(run, folder, tmp_path):
     frame = pd.read_csv(folder / "far.csv")
     frame.drop(columns="price").to_csv(tmp_path / "none.csv", index=False)
     frame.assign(price=frame["price"].where(frame.index > 3)).to_csv(tmp_path / "some.csv", index=False)
-    for name in ("none.csv", "some.csv"):
+    for name, n_labelled in (("none.csv", 0), ("some.csv", len(frame) - 4)):
         ended = run("drift", folder / "price.gbmap", tmp_path / name, "--json")
         assert ended.code == 1
-        assert json.loads(ended.out)["assessment"]["mean_loss"] is None
+        found = json.loads(ended.out)
+        assert (found["assessment"]["mean_loss"] is None) == (n_labelled == 0)
+        assert found["verdict"]["n_labelled"] == n_labelled
 
 
 def test_rows_are_written_with_their_alarms(run, folder, tmp_path):
@@ -202,9 +204,7 @@ def test_a_model_of_too_few_rows_to_calibrate_says_so(run, tmp_path):
 
 
 @pytest.mark.parametrize("strange", ["castle", None])
-def test_a_class_that_the_model_does_not_know_leaves_the_loss_out_and_the_verdict_as_it_is(
-    run, folder, tmp_path, strange
-):
+def test_rows_whose_class_is_missing_or_unknown_count_by_their_columns_alone(run, folder, tmp_path, strange):
     rows = pd.read_csv(folder / "more.csv", dtype=str)
     rows.loc[3, "class"] = strange
     rows.to_csv(tmp_path / "more.csv", index=False)
@@ -213,10 +213,21 @@ def test_a_class_that_the_model_does_not_know_leaves_the_loss_out_and_the_verdic
     found = json.loads(ended.out)
     assert ended.code == int(known["drift"])
     assert found["verdict"]["share_of_alarms"] == known["verdict"]["share_of_alarms"]
-    assert found["assessment"]["mean_loss"] is None
-    assert known["assessment"]["mean_loss"] is not None
-    assert "the targets of all rows were left out" in ended.err
+    assert found["verdict"]["n_labelled"] == known["verdict"]["n_labelled"] - 1 == len(rows) - 1
+    assert found["assessment"]["mean_loss"] == pytest.approx(known["assessment"]["mean_loss"], rel=0.2)
+    assert f"the target of 1 row of {len(rows)} is missing or none that the model knows" in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_a_missing_target_does_not_hide_a_changed_relation(run, folder, tmp_path):
+    rows = pd.read_csv(folder / "more.csv")
+    rows["price"] = 2 * rows["price"]
+    rows.loc[3, "price"] = None
+    rows.to_csv(tmp_path / "more.csv", index=False)
+    ended = run("drift", folder / "price.gbmap", tmp_path / "more.csv")
+    assert ended.code == 1
+    assert f"{len(rows) - 1} labelled rows of {len(rows)}" in ended.out
+    assert "the relation itself has changed" in ended.out
 
 
 def test_what_changed_is_told_of_columns_that_bend_have_gaps_and_new_categories(run, tmp_path):

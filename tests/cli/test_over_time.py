@@ -196,3 +196,29 @@ def test_a_state_of_another_model_or_level_or_one_that_is_damaged_is_refused(run
     damaged = watch(run, folder, folder / "more.csv", "--state", state)
     assert damaged.code == 3
     assert "is damaged" in damaged.err
+
+
+@pytest.mark.parametrize(("first", "then"), [("when", "step"), ("step", "when")])
+def test_a_state_with_times_of_another_kind_is_refused_in_a_sentence(
+    run, folder, later, tmp_path, first, then
+):
+    later.iloc[:40].assign(step=range(40)).to_csv(tmp_path / "some.csv", index=False)
+    given = ["--every", 20, "--state", tmp_path / "s.gbmap"]
+    assert watch(run, folder, tmp_path / "some.csv", "--time", first, *given).code == 0
+    ended = watch(run, folder, tmp_path / "some.csv", "--time", then, *given)
+    assert ended.code == 2
+    assert "--time must hold" in ended.err
+
+
+def test_labels_of_one_table_are_taken_in_the_order_of_their_rows(run, folder, later, tmp_path):
+    some = later.iloc[:300].assign(price=lambda rows: rows["price"].astype(float))
+    some.loc[200:, "price"] *= 3
+    some.drop(columns="price").to_csv(tmp_path / "some.csv", index=False)
+    some[["id", "price"]].sample(frac=1, random_state=0).to_csv(tmp_path / "paid.csv", index=False)
+    given = ["--time", "when", "--id", "id", "--state", tmp_path / "s.gbmap", "--json"]
+    assert watch(run, folder, tmp_path / "some.csv", *given).code == 0
+    ended = watch(run, folder, tmp_path / "some.csv", *given, "--labels", tmp_path / "paid.csv")
+    assert ended.code == 1
+    alarm = lines(ended)[-1]["new_alarms"][0]
+    assert alarm["source"] == "labels"
+    assert 195 <= alarm["since_row"] <= 205

@@ -589,7 +589,7 @@ def test_a_large_mean_of_y_costs_no_digits():
         ({"confidence": 1}, "confidence must be a number between 0 and 1, got 1"),
         ({"confidence": 95}, "confidence must be a number between 0 and 1, got 95"),
         ({"y": [1.0, 2.0]}, "y must have as many rows as X, 300, got 2"),
-        ({"y": np.full(300, np.nan)}, "y contains NaN"),
+        ({"y": np.full(300, np.inf)}, "y contains infinity"),
         ({"y": np.ones((300, 2))}, "y must have as many targets as in the fit, 1, got 2"),
     ],
 )

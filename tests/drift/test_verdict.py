@@ -386,3 +386,45 @@ def test_rows_that_miss_what_was_never_missing_raise_the_alarm_as_often_as_the_c
     detector.set_threshold(false_alarm_rate=0.2)
     assert (detector.predict(new) == -1).all()
     assert np.isfinite(detector.indicator(new)).all()
+
+
+def test_a_loss_is_explained_only_if_it_has_grown_and_praised_only_if_labels_show_it():
+    detector, X, y = fitted("friedman")
+    few = detector.verdict(X.assign(kind="mauve").iloc[:2], y[:2])
+    assert few.degree != "none"
+    assert few.check("loss").degree == "none"
+    assert "explains the loss" not in few.summary
+    assert "as good as before" not in detector.verdict(X.assign(site=2.0).iloc[:1], y[:1]).summary
+    reached = X.assign(e=X["e"] * 40)
+    perfect = detector.verdict(reached, detector.estimator_.predict(reached))
+    assert perfect.degree == "look"
+    assert "as good as before" in perfect.summary
+    told = [each.advice for each in perfect.findings if each.column is None]
+    assert told == ["look at it: labels show no larger loss"] * len(told) != []
+
+
+@pytest.mark.parametrize("name", ["friedman", "breast-cancer"])
+def test_labels_may_be_missing_in_some_rows_or_in_all(name):
+    detector, X, y = fitted(name)
+    other = 2 * y if y.dtype.kind == "f" else np.where(y == "benign", "malignant", "benign")
+    some = other.astype(object)
+    some[20:] = None
+    verdict = detector.verdict(X, some)
+    assert (verdict.degree, verdict.cause) == ("act", "relation")
+    assert verdict.check("loss").now == detector.verdict(X[:20], other[:20]).check("loss").now
+    assert (verdict.n_rows, verdict.n_labelled) == (len(X), 20)
+    assert f"on 20 labelled rows of {len(X)}" in verdict.summary
+    found = detector.assess(X, some)
+    assert found.verdict.to_dict() == verdict.to_dict()
+    assert found.mean_loss == verdict.check("loss").now
+    assert np.nanmax(found.regions.mean_loss) > 0
+    assert detector.verdict(X, [None] * len(X)).to_dict() == detector.verdict(X).to_dict()
+
+
+@pytest.mark.parametrize("lost", [0, 40.0, None])
+def test_no_mean_error_is_expected_above_its_root_mean_square(lost):
+    detector, X, _ = fitted("friedman")
+    column = strongest(detector)
+    moved = X.assign(**{column: X[column].mask(X[column] > -9) if lost is None else X[column] + lost})
+    metrics = detector.estimate_loss(moved).metrics
+    assert (np.array(metrics["mae"]) <= np.array(metrics["rmse"])).all()

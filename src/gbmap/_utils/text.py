@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+_LARGE, _HUGE = 9999.5, 1e9  # between which people read numbers more easily without an exponent
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -30,10 +31,11 @@ def shortened(text: str, length: int) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number in four digits, a dash for one that is not known."""
+    """Return a number in four digits, or whole if it is large; a dash for one that is not known."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    is_large = isinstance(value, float) and _LARGE <= abs(value) < _HUGE
+    return f"{value:,.0f}" if is_large else f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def percent(share: float | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gbmap
+from gbmap._utils.text import counted
 from gbmap.cli._errors import UsageError
 from gbmap.cli._screen import Progress, Screen
 
@@ -55,27 +56,37 @@ def frames_of(table: Any, step: str, progress: Progress) -> Iterator[Any]:
 
 
 def targets_of(model: Any, frame: Any) -> Any:
-    """Return the targets of rows as an array, or None if not all are there, and of classes that are known."""
+    """Return the targets of rows, None or NaN for those that are missing or of no class that is known."""
     import numpy as np
 
-    from gbmap.tables import TableError
+    from gbmap.tables._batches import Batch
+    from gbmap.tables._targets import read_targets
 
     if model.schema_.target not in frame.columns:
         return None
-    try:
-        targets = model.targets(frame)
-    except TableError:
-        return None
+    y, is_known = read_targets(Batch.of(frame), model.schema_.target, model.schema_.target_kind)
     classes = getattr(model.model_, "classes_", None)
-    return targets if classes is None or np.isin(targets, classes).all() else None
+    if classes is not None:
+        is_known &= np.isin(y, classes)
+        y = y.astype(object)
+        y[~is_known] = None
+    elif not is_known.all():
+        y = np.where(is_known, y, np.nan)
+    return y
 
 
-def note_targets_left_out(model: Any, table: Any, sample: Any, screen: Screen) -> None:
-    """Say that targets are there which were of no use, if so."""
-    if sample.targets is None and model.schema_.target in table.names:
+def note_targets_left_out(sample: Any, screen: Screen) -> None:
+    """Say of how many rows the loss is not known, if of some and not of all."""
+    from gbmap._utils.missing import is_missing
+
+    if sample.targets is None:
+        return
+    n_unknown = sum(map(is_missing, sample.targets.tolist()))
+    if n_unknown:
+        rows = f"{counted(n_unknown, 'row')} of {len(sample.targets):,}"
         screen.note(
-            f"gbmap: note: {table.label} has rows whose target is missing or none that the model knows; "
-            "the targets of all rows were left out."
+            f"gbmap: note: the target of {rows} is missing or none that the model knows; these count by "
+            "their columns alone."
         )
 
 

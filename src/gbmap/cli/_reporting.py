@@ -92,20 +92,16 @@ def _later(model: Any, asked: Asked, screen: Screen, progress: Progress) -> dict
     sample, table = Sample(_NEW_ROWS), open_data(asked.new)  # type: ignore[arg-type]
     for frame in frames_of(table, "reading the new table", progress):
         sample.add(model.features(frame), targets_of(model, frame))
-    note_targets_left_out(model, table, sample, screen)
+    note_targets_left_out(sample, screen)
     return {"X_new": sample.features, "y_new": sample.targets}
 
 
 def _over_time(model: Any, asked: Asked, screen: Screen, progress: Progress) -> dict[str, Any]:
-    """Let a monitor see the new rows; labels may be missing of some, which then are no use to the verdict."""
+    """Let a monitor see the new rows."""
     from gbmap.cli._watching import watched
 
     monitor, features, targets = watched(model, asked.new, asked.watch, _LEVEL, progress)
     sample = Sample(_NEW_ROWS)
-    sample.add(features, targets if monitor.n_labelled_ == monitor.n_rows_ else None)
-    if sample.targets is None and monitor.n_labelled_:
-        screen.note(
-            f"gbmap: note: {asked.new} has targets of {monitor.n_labelled_:,} of {monitor.n_rows_:,} rows; "
-            "they count over time, and were left out of the verdict on all rows."
-        )
+    sample.add(features, targets)
+    note_targets_left_out(sample, screen)
     return {"X_new": sample.features, "y_new": sample.targets, "monitor": monitor}

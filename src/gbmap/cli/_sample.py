@@ -17,7 +17,7 @@ class Sample:
     size: int
     n_rows: int = 0  # the rows that went by
     features: Any = None  # those that were kept
-    targets: Array | None = None  # their labels, if all are known
+    targets: Array | None = None  # their labels, None or NaN where one is missing
     _keys: Array = field(default_factory=lambda: np.empty(0))
     _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 

@@ -16,7 +16,7 @@ from gbmap._utils.replacing import replacing
 from gbmap._utils.text import counted, number, percent
 from gbmap._utils.typing import Array
 from gbmap.cli._errors import Code, UsageError
-from gbmap.cli._models import frames_of, load_model, need_detector, open_data
+from gbmap.cli._models import frames_of, load_model, need_detector, open_data, targets_of
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Progress, Screen, write
 from gbmap.drift import DriftMonitor
@@ -160,7 +160,7 @@ class _Rows:
         for frame in frames_of(table, "reading", progress):
             ids = None if asked.id is None else _ids(frame, asked.id)
             times = None if asked.time is None else _times(frame, asked.time)
-            parts.append((model.features(frame), _targets(model, frame), ids, times))
+            parts.append((model.features(frame), targets_of(model, frame), ids, times))
         columns: list[Any] = [None if column[0] is None else list(column) for column in zip(*parts)]
         features, targets, ids, times = columns
         rows = cls(
@@ -188,6 +188,12 @@ class _Rows:
         last = monitor.last_time_
         if not last:
             return self
+        if _is_number(last) != (self.times.dtype.kind == "f"):
+            was, now = ("numbers", "dates") if _is_number(last) else ("dates", "numbers")
+            raise UsageError(
+                f"--time must hold {was}, as when --state was written, up to {last}; got {now}. Name another "
+                "column, or another --state, which begins a new one."
+            )
         is_new = np.array([_comparable(each, last) for each in self.times], dtype=bool)
         if not is_new.all():
             n_old = int((~is_new).sum())
@@ -225,22 +231,6 @@ class _Rows:
         return np.split(np.arange(len(self)), np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
-def _targets(model: Any, frame: Any) -> Array | None:
-    """Return the targets of rows, None or NaN for those that are missing or of no class that is known."""
-    from gbmap.tables._batches import Batch
-    from gbmap.tables._targets import read_targets
-
-    if model.target not in frame.columns:
-        return None
-    y, is_known = read_targets(Batch.of(frame), model.target, model.schema_.target_kind)
-    classes = getattr(model.model_, "classes_", None)
-    if classes is not None:
-        is_known &= np.isin(y, classes)
-        y = y.astype(object)
-        y[~is_known] = None
-    return y
-
-
 def _ids(frame: Any, name: str) -> Array:
     column = frame[name]
     if column.isna().any():
@@ -272,6 +262,14 @@ def _text(time: Any) -> str:
     return f"{time:.17g}" if isinstance(time, float) else str(time.isoformat()).replace("+00:00", "Z")
 
 
+def _is_number(time: str) -> bool:
+    try:
+        float(time)
+    except ValueError:
+        return False
+    return True
+
+
 def _comparable(time: Any, last: str) -> bool:
     import pandas as pd
 
@@ -289,7 +287,7 @@ def _labels(model: Any, asked: Watch, screen: Screen) -> tuple[Array, Array]:
     with screen.progress() as progress:
         frames = list(frames_of(table, "reading labels", progress))
     ids = np.concatenate([_ids(frame, str(asked.id)) for frame in frames])
-    return ids, np.concatenate([_targets(model, frame) for frame in frames])
+    return ids, np.concatenate([targets_of(model, frame) for frame in frames])
 
 
 def _show(page: Page, monitor: DriftMonitor, updates: list[dict[str, Any]]) -> None:

@@ -139,7 +139,7 @@ def _read(
             pass
     else:
         write_table(out, rows)
-    note_targets_left_out(model, table, sample, screen)
+    note_targets_left_out(sample, screen)
 
 
 def _rows(

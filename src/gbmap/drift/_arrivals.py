@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gbmap._core.arrays import in_memory
-from gbmap._utils.missing import is_missing
+from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._drifter import Drifter
-from gbmap.drift._monitored import chunks
+from gbmap.drift._monitored import chunks, labels_of
 from gbmap.drift._suspects import activity_of
 from gbmap.drift.detector import DriftDetector
 from gbmap.drift.loss_estimate import LossEstimate
@@ -98,28 +98,7 @@ def _shares(detector: DriftDetector, X: Any, rows: IntArray) -> Array:
 
 def losses_of(detector: DriftDetector, outputs: Array, y: Array) -> Array:
     """Return the losses of rows whose outputs are known and whose labels are all there."""
-    if y.dtype == object:  # as lists with None in them are read
-        y = np.array(y.tolist())
-    labels = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    return detector._drifter.monitored.outcome_of(outputs, labels).losses
-
-
-def labels_of(y: Any) -> Array:
-    """Return labels as an array, as they are."""
-    values = np.asarray(in_memory(y))
-    if values.ndim == 0:
-        raise ValueError(f"y must have a label for each row, got {str(y)[:50]!r} alone; put it in a list.")
-    return values
-
-
-def known_labels(values: Array) -> IntArray:
-    """Return the positions of labels of which no part is missing."""
-    if not len(values) or values.dtype.kind in "iubUS":
-        return np.arange(len(values))
-    if values.dtype.kind == "f":
-        return np.flatnonzero(~np.isnan(values.reshape(len(values), -1)).any(axis=1))
-    is_known = [not any(map(is_missing, np.atleast_1d(each))) for each in values]
-    return np.flatnonzero(np.array(is_known, dtype=bool))
+    return detector._drifter.monitored.outcome_of(outputs, plain_labels(y)).losses
 
 
 def names_of(ids: Any, n: int, taken: Collection[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._places import level_ties
 
 
@@ -88,7 +88,7 @@ class Outcome:
     Attributes
     ----------
     losses : array of shape (n,)
-        By the model's own loss.
+        By the model's own loss; NaN, as the metrics are, of rows whose labels are missing.
     metrics : dict of arrays of shape (n,)
         By what people speak of: "squared_error" and "absolute_error", or "error" (0 or 1) and "log_loss".
     """
@@ -99,8 +99,28 @@ class Outcome:
     @classmethod
     def join(cls, parts: list[Outcome]) -> Outcome:
         """Return the outcome of several lots of rows as one."""
-        metrics = {name: np.concatenate([each.metrics[name] for each in parts]) for name in parts[0].metrics}
+        names = dict.fromkeys(name for each in parts for name in each.metrics)
+        metrics = {
+            name: np.concatenate(
+                [each.metrics.get(name, np.full_like(each.losses, np.nan)) for each in parts]
+            )
+            for name in names
+        }
         return cls(np.concatenate([each.losses for each in parts]), metrics)
+
+    @property
+    def known(self) -> Outcome:
+        """What became of the rows whose labels are there."""
+        is_known = ~np.isnan(self.losses)
+        return Outcome(self.losses[is_known], {name: each[is_known] for name, each in self.metrics.items()})
+
+    def among(self, rows: IntArray, n: int) -> Outcome:
+        """Return what became of n rows, if these are the ones at some places; the others have no labels."""
+        losses, metrics = np.full(n, np.nan), {name: np.full(n, np.nan) for name in self.metrics}
+        losses[rows] = self.losses
+        for name, values in self.metrics.items():
+            metrics[name][rows] = values
+        return Outcome(losses, metrics)
 
 
 @dataclass(frozen=True)

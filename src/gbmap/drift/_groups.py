@@ -66,7 +66,7 @@ class Groups:
         }
 
     def means(self, indicators: Array, losses: Array | None) -> dict[str, Array]:
-        """Return the means of what is known of the rows of the batch only."""
+        """Return the means of what is known of the rows of the batch only; losses may be NaN."""
         known = {"mean_indicator": indicators} | ({} if losses is None else {"mean_loss": losses})
         return {name: self._means(self.labels, values) for name, values in known.items()}
 
@@ -87,5 +87,7 @@ class Groups:
         return np.bincount(labels, values, len(self.patterns) + 2)
 
     def _means(self, labels: Array, values: Array) -> Array:
+        is_known = ~np.isnan(values)
+        labels, values = labels[is_known], values[is_known]
         counts = self._sums(labels)
         return np.where(counts > 0, self._sums(labels, values) / np.maximum(counts, 1), np.nan)

@@ -88,8 +88,8 @@ def judge(
     found = [each for each in made if each.degree != "none"]
     found += _of_columns(drifter, evidence.columns, settings)
     if is_reassured:
-        found = [_with_degree(each, "look") for each in found]
-        made = [_with_degree(each, "look") if each.degree == "act" else each for each in made]
+        found = [_reassured(each) for each in found]
+        made = [_reassured(each) if each.degree == "act" else each for each in made]
     n_above = None if threshold is None else calibration.indicators > threshold
     metrics = _metrics(calibration, estimate, evidence.outcome)
     return _verdict(
@@ -97,10 +97,12 @@ def judge(
         made,
         settings.level,
         n_rows=len(evidence.measures.differences),
+        n_labelled=0 if evidence.outcome is None else len(evidence.outcome.known.losses),
         n_calibration=len(calibration.losses),
         share_of_alarms=None if evidence.alarms is None else float(evidence.alarms.mean()),
         expected_share_of_alarms=None if n_above is None else float(n_above.mean()),
         metrics=metrics,
+        is_reassured=is_reassured,
         cause=_cause(found, calibration, evidence, threshold, settings),
     )
 
@@ -111,18 +113,20 @@ def judge_columns(
     """Return the verdict on rows that no model can predict, since columns hold something else."""
     found = _of_columns(drifter, columns, Settings(level=level))
     return _verdict(
-        found, [], level, n_rows=columns.n_rows, n_calibration=n_calibration, share_of_alarms=None,
-        expected_share_of_alarms=None, metrics={}, cause="rows",
+        found, [], level, n_rows=columns.n_rows, n_labelled=0, n_calibration=n_calibration,
+        share_of_alarms=None, expected_share_of_alarms=None, metrics={}, cause="rows",
     )  # fmt: skip
 
 
-def _verdict(found: list[Finding], checks: list[Finding], level: float, **known: Any) -> DriftVerdict:
+def _verdict(
+    found: list[Finding], checks: list[Finding], level: float, *, is_reassured: bool = False, **known: Any
+) -> DriftVerdict:
     found = sorted(found, key=lambda each: (-DEGREES.index(each.degree), each.p_value))
     degree = found[0].degree if found else "none"
     verdict = DriftVerdict(
         degree=degree, summary="", findings=tuple(found), checks=tuple(checks), level=level, **known
     )
-    return DriftVerdict(**{**vars(verdict), "summary": summary_of(verdict)})
+    return DriftVerdict(**{**vars(verdict), "summary": summary_of(verdict, is_reassured=is_reassured)})
 
 
 # The checks of the model
@@ -186,7 +190,7 @@ def _of_loss(calibration: Calibration, evidence: Evidence, settings: Settings) -
     """Return whether labels show a larger loss than that of the calibration rows."""
     if evidence.outcome is None:
         return None
-    losses, before = evidence.outcome.losses, calibration.losses
+    losses, before = evidence.outcome.known.losses, calibration.losses
     p = larger_losses(losses / (1 + settings.tolerated_increase), before)
     means = float(before.mean()), float(losses.mean())
     rows = counted(len(losses), "row")
@@ -198,11 +202,12 @@ def _is_reassured(
     calibration: Calibration, evidence: Evidence, checks: list[Finding], settings: Settings
 ) -> bool:
     """Return whether labels show that predictions are as good as before, whatever else has changed."""
-    if evidence.outcome is None or len(evidence.outcome.losses) < _REASSURING_ROWS:
+    losses = np.empty(0) if evidence.outcome is None else evidence.outcome.known.losses
+    if len(losses) < _REASSURING_ROWS:
         return False
     most = (1 + settings.tolerated_increase) * calibration.losses.mean()
     is_found = any(each.kind == "loss" and each.degree == "act" for each in checks)
-    return not is_found and bool(evidence.outcome.losses.mean() <= most)
+    return not is_found and bool(losses.mean() <= most)
 
 
 def _corrected(finding: Finding, times: int, level: float) -> Finding:
@@ -211,8 +216,10 @@ def _corrected(finding: Finding, times: int, level: float) -> Finding:
     return Finding(**{**vars(finding), "p_value": p, "degree": degree})
 
 
-def _with_degree(finding: Finding, degree: str) -> Finding:
-    return Finding(**{**vars(finding), "degree": degree})
+def _reassured(finding: Finding) -> Finding:
+    """Return what was found, where labels show that predictions are as good as before."""
+    advice = finding.advice if finding.column is not None else "look at it: labels show no larger loss"
+    return Finding(**{**vars(finding), "degree": "look", "advice": advice})
 
 
 # The columns
@@ -277,6 +284,7 @@ def _cause(
     if any(each.column is not None and each.degree == "act" for each in found):
         return "rows"  # no model is good without its columns
     losses, before = evidence.outcome.losses[~evidence.alarms], calibration.losses
+    losses = losses[~np.isnan(losses)]
     before = before[calibration.indicators <= threshold]
     if min(len(losses), len(before)) < _REASSURING_ROWS:
         return "rows"
@@ -288,7 +296,7 @@ def _metrics(
     calibration: Calibration, estimate: LossEstimate, outcome: Outcome | None
 ) -> dict[str, dict[str, float | None]]:
     held_out = known_metrics(calibration.metrics)
-    known = {} if outcome is None else known_metrics(outcome.metrics)
+    known = {} if outcome is None else known_metrics(outcome.known.metrics)
     return {
         name: {
             "held_out": held_out[name],

@@ -16,9 +16,11 @@ from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._core.arrays import in_memory
 from gbmap._fit.initial import class_score
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.table_reader import is_table_model
+from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Outcome
@@ -207,7 +209,12 @@ class MonitoredModel:
 
     def outcome(self, X: Any, y: Array, scores: Array, name: str = "y") -> Outcome:
         """Return what became of rows: the model's own loss, a mean over outputs, and what people speak of."""
-        return self.outcome_of(self.outputs(X, scores), y, name)
+        f, known = self.outputs(X, scores), known_labels(y)
+        if len(known) == len(y):
+            return self.outcome_of(f, y, name)
+        if not len(known):
+            return Outcome(np.full(len(y), np.nan), {})
+        return self.outcome_of(f[known], plain_labels(y[known]), name).among(known, len(y))
 
     def outputs(self, X: Any, scores: Array) -> Array:
         """Return what losses are taken of, (n, K): f of a GBMAP, the score of a foreign model."""
@@ -339,6 +346,14 @@ def _completions(given: Any) -> Array | None:
         present = np.sort(column[~np.isnan(column)])
         if len(present):
             values[:, k] = rng.permutation(present[(shares * len(present)).astype(np.intp)])
+    return values
+
+
+def labels_of(y: Any) -> Array:
+    """Return labels as an array, as they are."""
+    values = np.asarray(in_memory(y))
+    if values.ndim == 0:
+        raise ValueError(f"y must have a label for each row, got {str(y)[:50]!r} alone; put it in a list.")
     return values
 
 

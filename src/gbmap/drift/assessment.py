@@ -372,7 +372,7 @@ def assess_rows(
         **_contributions(drifter, batch, reference, words),
         **_regions(drifter, batch, reference, words, indicators, losses),
         **_expected_loss(calibration, estimate),
-        mean_loss=None if losses is None else float(losses.mean()),
+        mean_loss=None if outcome is None else float(outcome.known.losses.mean()),
         feature_names=feature_names,
         output_names=monitored.output_names,
     )

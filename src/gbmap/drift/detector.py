@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._core.arrays import in_memory
+from gbmap._utils.missing import known_labels
 from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.scikit_learn import (
@@ -32,7 +33,7 @@ from gbmap.drift._evidence import Alarm, columns_in, gather
 from gbmap.drift._held_out import HeldOut, check_held_out
 from gbmap.drift._judging import Settings, judge, judge_columns
 from gbmap.drift._measuring import Measuring
-from gbmap.drift._monitored import ScoredRows, is_fitted, monitor
+from gbmap.drift._monitored import ScoredRows, is_fitted, labels_of, monitor
 from gbmap.drift._spread import SpreadDrifter
 from gbmap.drift.assessment import DriftAssessment, assess_rows
 from gbmap.drift.explanation import DriftExplanation
@@ -524,7 +525,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         X : array-like or frame of shape (n, p)
             The batch; one row will do.
         y : array-like of shape (n,) or (n, n_targets), default=None
-            Its labels, if they are known, for the losses.
+            Its labels, for the losses, if they are known; NaN or None where one is not.
         delta : float, default=0.1
             The shift of the mean prediction that is tolerated, in standard deviations of y over the
             reference rows (of y - f_0 if the model has an ``init``; for classes, of their scores).
@@ -557,7 +558,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         if not (isinstance(confidence, Real) and 0 < confidence < 1):
             raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
         X, y = self._read_batch(X, y)
-        settings = Settings(delta, tolerated_alarms, tolerated_increase, 1 - float(confidence))
+        settings = Settings(delta, tolerated_alarms, tolerated_increase, round(1 - float(confidence), 12))
         return assess_rows(drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings)
 
     def verdict(
@@ -583,7 +584,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         X : array-like or frame of shape (n, p)
             The batch; one row will do, though it can hardly show anything.
         y : array-like of shape (n,) or (n, n_targets), default=None
-            Its labels, if they are known.
+            Its labels, if they are known; NaN or None where one is not.
         delta : float, default=0.1
             The shift of the mean prediction that is tolerated, in standard deviations of y over the
             reference rows (of y - f_0 if the model has an ``init``; for classes, of their scores).
@@ -634,7 +635,13 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         X = self._read_rows(X)
         if y is not None and num_samples(y) != num_samples(X):
             raise ValueError(f"y must have as many rows as X, {num_samples(X)}, got {num_samples(y)}.")
-        return X, None if y is None else _read_y(y, X, "y")
+        if y is None:
+            return X, None
+        labels = labels_of(y)
+        n_known = len(known_labels(labels))
+        if n_known == len(labels):
+            return X, _read_y(y, X, "y")
+        return X, labels if n_known else None
 
     @property
     def _alarm(self) -> Alarm:

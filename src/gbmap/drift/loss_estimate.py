@@ -244,6 +244,9 @@ def estimate_losses(
             each = model.estimate(measures, confidence)
         title, ends = spoken(name, np.array([each.mean, each.mean_lower, each.mean_upper]))
         metrics[title] = (float(ends[0]), float(ends[1:].min()), float(ends[1:].max()))
+    if {"mae", "rmse"} <= metrics.keys():  # no mean of sizes is above the root of that of their squares
+        mae = np.minimum(metrics["mae"], metrics["rmse"])
+        metrics["mae"] = (float(mae[0]), float(mae[1]), float(mae[2]))
     return replace(found, metrics=metrics)
 
 

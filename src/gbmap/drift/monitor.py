@@ -10,18 +10,18 @@ from scipy.stats import betabinom
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gbmap._utils.missing import known_labels
 from gbmap._utils.random import seed_of
 from gbmap._utils.scikit_learn import Interval, num_samples
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._arrivals import (
     Arrivals,
-    known_labels,
-    labels_of,
     losses_of,
     names_of,
     seasons_of,
     times_of,
 )
+from gbmap.drift._monitored import labels_of
 from gbmap.drift._prometheus import exposition
 from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects
@@ -283,7 +283,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             del self._waiting[name]
 
     def add_labels(self, ids: Any, y: Any) -> MonitorUpdate:
-        """Take labels of rows that came before.
+        """Take labels of rows that came before, in the order of these rows.
 
         Parameters
         ----------
@@ -302,6 +302,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         names = names_of(ids, len(values), ())
         given = known_labels(values)
         used = [k for k in given if names[k] in self._waiting]
+        used.sort(key=lambda k: self._waiting[names[k]][0])  # so that a change has a beginning
         if not used:
             return self._tell(0, "", n_unknown=len(given))
         found = [self._waiting[names[k]] for k in used]

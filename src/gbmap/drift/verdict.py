@@ -89,7 +89,8 @@ class DriftVerdict(Result):
         The chance of any finding at all if nothing has changed is at most this. Half of it is for the
         checks, and half for the columns, by Bonferroni's correction: p-values are multiplied by twice the
         number of checks, or by twice the number of what was tested of columns.
-    n_rows, n_calibration : int
+    n_rows, n_labelled, n_calibration : int
+        Rows of the batch, those of them with labels, and of the calibration.
     share_of_alarms : float or None
         None without a threshold, if calibration rows are too few for one, or if no prediction could be made.
     expected_share_of_alarms : float or None
@@ -120,6 +121,7 @@ class DriftVerdict(Result):
     checks: tuple[Finding, ...]
     level: float
     n_rows: int
+    n_labelled: int
     n_calibration: int
     share_of_alarms: float | None
     expected_share_of_alarms: float | None
@@ -167,8 +169,8 @@ class DriftVerdict(Result):
         return plain(self)
 
 
-def summary_of(verdict: DriftVerdict) -> str:
-    """Return the verdict in one line."""
+def summary_of(verdict: DriftVerdict, *, is_reassured: bool = False) -> str:
+    """Return the verdict in one line, given whether labels show that predictions are as good as before."""
     parts = [_metrics_in_words(verdict)]
     if verdict.share_of_alarms is not None:
         parts.append(f"{percent(verdict.share_of_alarms)} of rows raise the alarm")
@@ -182,21 +184,21 @@ def summary_of(verdict: DriftVerdict) -> str:
     if verdict.cause == "relation":
         parts.append(f"the columns look as before, so {_ADVICE['relation']}")
     else:
-        parts.append(_advice(verdict))
+        parts.append(_advice(verdict, is_reassured=is_reassured))
     return "; ".join(part for part in parts if part)
 
 
-def _advice(verdict: DriftVerdict) -> str:
+def _advice(verdict: DriftVerdict, *, is_reassured: bool) -> str:
     if verdict.degree == "none":
         return _ADVICE["none"]
     if verdict.cause == "both":
         return _ADVICE["both"]
     if verdict.degree == "look":
-        is_known = any(each["known"] is not None for each in verdict.metrics.values())
-        return f"{_ADVICE['rows']}" + (
-            ", but predictions are as good as before" if is_known else ": look at it"
+        return _ADVICE["rows"] + (
+            ", but predictions are as good as before" if is_reassured else ": look at it"
         )
-    explains = "" if verdict.check("loss") is None else ", which explains the loss"
+    has_lost = any(each.kind == "loss" for each in verdict.findings)
+    explains = ", which explains the loss" if has_lost else ""
     mending = [each for each in verdict.findings if each.column is not None and each.degree == "act"]
     return f"{_ADVICE['rows']}{explains}: {(mending or verdict.findings)[0].advice}"
 
@@ -213,9 +215,12 @@ def _metrics_in_words(verdict: DriftVerdict) -> str:
     if not found:  # nothing can be predicted, or the detector is of an earlier version
         return counted(verdict.n_rows, "row") + ("" if verdict.checks else " that cannot be predicted")
     is_known = next(iter(verdict.metrics.values()))["known"] is not None
-    what = "labelled row" if is_known else "row"
+    rows = counted(verdict.n_rows, "row")
+    if is_known:
+        rows = counted(verdict.n_labelled, "labelled row")
+        rows += f" of {verdict.n_rows:,}" if verdict.n_labelled < verdict.n_rows else ""
     shown = found[:1] if next(iter(verdict.metrics)) == "rmse" else found
-    return f"{', '.join(shown)} on {counted(verdict.n_rows, what)}"
+    return f"{', '.join(shown)} on {rows}"
 
 
 def _p(value: float) -> str:

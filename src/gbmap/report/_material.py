@@ -11,6 +11,7 @@ import scipy.sparse
 
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.table_reader import without_tables
+from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
@@ -169,7 +170,9 @@ def _read(fitted: FittedModel, tables: dict[str, Rows]) -> dict[str, Rows]:
     for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
         rows = tables.get(kind)
         if rows is not None and rows.y is not None:
-            fitted.predictor.read_targets(rows.y, len(rows), names)
+            y = plain_labels(rows.y[known_labels(rows.y)]) if kind == "new" else rows.y
+            if len(y):
+                fitted.predictor.read_targets(y, len(y), names)
     return tables
 
 

@@ -148,7 +148,7 @@ def make_report(
     X_new : array-like, default=None
         Rows to look for drift in.
     y_new : array-like, default=None
-        Their targets, if known.
+        Their targets, if known; NaN or None where one is not.
     detector : DriftDetector, default=None
         Fitted, for the new rows; None fits one to a sample of X and calibrates it with the held-out rows.
     monitor : DriftMonitor, default=None

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from gbmap._fitted.model import dense
+from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._rounding import rounded, significant, spread_of
@@ -130,7 +131,11 @@ def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
 
 
 def _codes(classes: Array, rows: Rows) -> Array:
-    return np.full(len(rows), -1) if rows.y is None else np.searchsorted(classes, rows.y)
+    codes = np.full(len(rows), -1)
+    if rows.y is not None:
+        known = known_labels(rows.y)
+        codes[known] = np.searchsorted(classes, plain_labels(rows.y[known]))
+    return codes
 
 
 def _class_errors(material: Material, score: Array, truth: Array) -> dict[str, Any]:
