@@ -122,7 +122,7 @@ def test_a_page_shows_the_batches_and_since_when(run, folder, later, tmp_path):
     given = ["--new", tmp_path / "new.csv", *options, "--max-rows", 50, "--json-out", numbers, "-o", page]
     ended = run("report", "--model", folder / "price.gbmap", *given)
     assert ended.code == 0, ended.err
-    assert "has targets of 268 of 536 rows" in ended.err
+    assert "the target of 268 rows of 536 is missing" in ended.err
     told = json.loads(numbers.read_text())["drift"]["over_time"]
     weeks = lines(watch(run, folder, tmp_path / "new.csv", *options, "--json"))
     assert told["n_rows"] == [168, 168, 168, 32]

@@ -102,7 +102,7 @@ def study_drift(
             detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
         known = detector.indicator(held_out.X)
     else:  # a detector keeps what it has calibrated itself with
-        known = detector._need_calibration().measures.indicators(detector.distance_weight)
+        known = detector._need_calibration().measures.indicators(detector._weight)
     found = detector.assess(new.X, new.y)
     threshold = getattr(detector, "threshold_", None)
     bins, shares = _histograms(known, detector.indicator(new.X), threshold)
