@@ -80,7 +80,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    open_table : Files as tables.
+    gbmap.tables.open_table : Files as tables.
 
     Notes
     -----
