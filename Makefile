@@ -6,7 +6,7 @@ SETTINGS := pyproject.toml src/gbmap/__init__.py
 
 # Experiments of the benchmarks that need no environment beside gbmap's, and those that run a peer in its own.
 ALONE := sets small passes memory sparse dask explaining distances neighbours drift monitor predictors starts pictures
-WITH_IVIS := features costs
+WITH_IVIS := features costs maps
 
 .PHONY: demo test test-nightly test-oldest test-newest test-torch lint package docs mutants bench bench-scaling bench-device bench-report clean $(ALONE:%=bench-%) $(WITH_IVIS:%=bench-%)
 
@@ -114,6 +114,7 @@ $(STAMPS)/browser: | $(STAMPS)/python
 
 $(STAMPS)/bench: $(SETTINGS) benchmarks/requirements.txt | $(STAMPS)/python
 	$(BIN)/pip install --quiet --editable ".[dask,data]" -r benchmarks/requirements.txt
+	$(BIN)/pip install --quiet --no-deps ISLP
 	touch $@
 
 # The peers of the paper's recipe need an environment of their own.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.data import Data, Task
+from benchmarks.textbook import TABLES
 
 DATA_SEED = 0
 
@@ -59,6 +60,8 @@ class Problem:
 
 def task_of(name: str) -> Task:
     """What is to be predicted, by the name of the problem."""
+    if name in TABLES:
+        return "regression" if TABLES[name].positive is None else "classification"
     classes = name in CLASSIFICATION_SETS or name.startswith("synth-cos-c")
     return "classification" if classes else "regression"
 

@@ -110,3 +110,9 @@ def median_of(rows: Iterable[Row], field: str, **where: object) -> float | None:
 def matches(row: Row, **where: object) -> bool:
     """Whether the row has the given values."""
     return all(row[name] == str(value) for name, value in where.items())
+
+
+def dates_of(rows: Iterable[Row]) -> str:
+    """When rows were measured."""
+    dates = sorted({row["date"][:10] for row in rows})
+    return " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""

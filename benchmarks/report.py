@@ -11,15 +11,31 @@ from types import ModuleType
 
 from benchmarks import pictures
 from benchmarks.markdown import NOTHING, table
-from benchmarks.records import RESULTS, Row, latest, read_rows
+from benchmarks.pictures import Glance
+from benchmarks.records import RESULTS, Row, dates_of, latest, read_rows
 from benchmarks.topics import TOPICS, Topic
 from benchmarks.verdicts import OPEN, PASS, SHORT
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "benchmarks"
-INDEX = "index"
+INDEX, ALL, PAPER = "index", "all", "paper"
+
+GLANCE = """\
+# Results at a glance
+
+gbmap beside the models that people use for tables, in five pictures. Every number and every title here is
+written by `python -m benchmarks.report` from rows of measurements, which `benchmarks/results/` of the
+repository keeps; dates say when. In short: it is as accurate as boosted trees on some tables and behind them
+on others, it takes longer to fit, and what it gives beside a prediction, a map, an alarm and explanations, is
+what it is for."""
+
+MORE = """\
+## More
+
+[All pages](all.md) lists what was measured, what was found and which targets are met, and how to read the
+pages. [Fidelity to the paper](paper.md) says which figures of the paper are reached."""
 
 INTRODUCTION = """\
-# Benchmarks
+# All pages
 
 One page a topic, written by `python -m benchmarks.report` from the rows that were measured, which
 `benchmarks/results/` of the repository keeps; `benchmarks/README.md` there says how to measure again.
@@ -39,12 +55,20 @@ beside ours. Each section says what the paper did otherwise, as far as it is kno
 
 SUMMARY_HEADER = ["table", "within two deviations", "by the mean", "not measured"]
 SUMMARY = """\
-## The paper's tables
+# Fidelity to the paper
 
-Cells of gbmap where the paper's figure is at most our mean plus two standard deviations of our splits, and
-where it is at most our mean; the paper's own figures have a spread of their own, or come from one split.
-HIGGS counts as two sets: two samples stand in for the paper's one, and both are held to its figures. Each
-section names the cells that are further below, and says why as far as that is known."""
+Which figures of the paper, Patron, Prasad, Luu and Puolamäki's *Gradient Boosting Mapping for Dimensionality
+Reduction and Feature Extraction*, are reached by this implementation: cells of gbmap where the paper's figure
+is at most our mean plus two standard deviations of our splits, and where it is at most our mean; the paper's
+own figures have a spread of their own, or come from one split. HIGGS counts as two sets: two samples stand in
+for the paper's one, and both are held to its figures. Each section names the cells that are further below,
+and says why as far as that is known."""
+
+WHERE = """\
+## Where the paper's tables and figures are
+
+Its figures stand beside ours, cell by cell, on these pages:"""
+OF_PAPER = re.compile(r"(?:Table|Figure)s? [\d, to and]*\d(?:, (?:Table|Figure)s? [\d, to and]*\d)*")
 
 INDEX_HEADER = ["page", "measured", "found", "targets"]
 
@@ -57,9 +81,36 @@ def pages(results: Path) -> dict[str, str]:
         written[topic.name] = page(topic, texts)
         link, verdicts = f"[{topic.title}]({topic.name}.md)", [found(results, topic), met(texts)]
         lines.append([link, topic.measured, *verdicts])
-    contents = "\n".join(["```{toctree}", ":hidden:", "", *written, "```"])
     overview = table(INDEX_HEADER, lines).replace("---:", "---")
-    return {INDEX: joined([INTRODUCTION, overview, PROTOCOL, summary(results), contents])} | written
+    contents = "\n".join(["```{toctree}", ":hidden:", "", ALL, PAPER, *written, "```"])
+    return {
+        INDEX: joined([GLANCE, *glances(results), MORE, contents]),
+        ALL: joined([INTRODUCTION, overview, PROTOCOL]),
+        PAPER: joined([SUMMARY, summary(results), WHERE, where()]),
+    } | written
+
+
+def glances(results: Path) -> list[str]:
+    """What the first page shows: of each question the finding, a picture and a few sentences."""
+    told = []
+    for topic in TOPICS:
+        for section in (section for section in topic.sections if hasattr(section, "glance")):
+            rows = rows_of(results, section)
+            told += [shown(section.glance(rows), topic, rows)] if rows else []
+    return told
+
+
+def shown(glance: Glance, topic: Topic, rows: Sequence[Row]) -> str:
+    """A finding as a part of the first page."""
+    picture = f"![{glance.title}](figures/{glance.picture}.png)"
+    more = f"Measured {dates_of(rows)}: [{topic.title}]({topic.name}.md)."
+    return "\n\n".join([f"## {glance.heading}", picture, glance.text, more])
+
+
+def where() -> str:
+    """The pages that tell of the paper's tables and figures."""
+    named = [(topic, OF_PAPER.findall(topic.measured)) for topic in TOPICS]
+    return "\n".join(f"- {', '.join(of)}: [{topic.title}]({topic.name}.md)" for topic, of in named if of)
 
 
 def told(results: Path, section: ModuleType) -> str:
@@ -110,7 +161,7 @@ def summary(results: Path) -> str:
         for title, tally in section.summary(rows) if rows else ():
             shares = [f"{part} of {tally.known}" for part in (tally.within, tally.by_mean)]
             lines.append([title, *shares, str(tally.missing)])
-    return f"{SUMMARY}\n\n{table(SUMMARY_HEADER, lines)}"
+    return table(SUMMARY_HEADER, lines)
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -124,8 +175,14 @@ def name_of(section: ModuleType) -> str:
 
 
 def rows_of(results: Path, section: ModuleType) -> list[Row]:
-    """The rows that a section tells of."""
-    return latest(read_rows(results / f"{name_of(section)}.csv"))
+    """The rows that a section tells of, and those of another experiment that it shows beside them.
+
+    Times of other machines do not compare, so rows of these stay out.
+    """
+    own = latest(read_rows(results / f"{name_of(section)}.csv"))
+    machine = {(row["cpu"], row["cores"]) for row in own}
+    beside = read_rows(results / f"{section.BESIDE}.csv") if hasattr(section, "BESIDE") else ()
+    return own + [row for row in latest(beside) if (row["cpu"], row["cores"]) in machine]
 
 
 def draw(results: Path, folder: Path) -> None:
@@ -155,10 +212,8 @@ def provenance(rows: Sequence[Row]) -> str:
     versions = [f"{name} {newest[name]}" for name in ("gbmap", "python", "numpy", "scipy", "scikit-learn")]
     peers = sorted({row["peer"] for row in rows if row["peer"]})
     repeats = f"up to {1 + max(int(row['repeat']) for row in rows)}"
-    dates = sorted({row["date"][:10] for row in rows})
-    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     machine = f"{newest['cpu']}, {newest['cores']} cores"
-    return f"*{machine}; {', '.join([*versions, *peers])}; repeats: {repeats}; {when}.*"
+    return f"*{machine}; {', '.join([*versions, *peers])}; repeats: {repeats}; {dates_of(rows)}.*"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -27,6 +27,7 @@ from benchmarks.experiments import (
     features,
     linearity,
     local_model,
+    maps,
     memory,
     monitor,
     neighbour_scores,
@@ -36,8 +37,10 @@ from benchmarks.experiments import (
     predictors,
     scaling,
     sets,
+    shapley,
     small,
     sparse,
+    stability,
     starts,
 )
 from benchmarks.problems import parse_size
@@ -51,13 +54,14 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
     "memory": (memory.run, out_of_core.run),
     "sparse": (sparse.run,),
     "dask": (dask.run,),
-    "explaining": (explaining.run,),
+    "explaining": (explaining.run, shapley.run),
     "distances": (distances.run, neighbours.run),
     "neighbours": (neighbour_scores.run,),
     "drift": (drift.run, drift_cuts.run, drift_loss.run),
     "levels": (drift_levels.run,),
     "monitor": (monitor.run,),
     "features": (features.run,),
+    "maps": (maps.run, stability.run),
     "predictors": (predictors.run,),
     "defaults": (defaults.run,),
     "sets": (sets.run,),
@@ -69,8 +73,16 @@ EXPERIMENTS: dict[str, tuple[Callable[[Settings], None], ...]] = {
 ALL = "all"
 QUICK_REPEATS = 2  # of all of them in their quick form, which is there to see them work
 # Those whose rows are scores or processor time: they need no quiet machine, but splits enough for a spread.
-SCORED = ("defaults", "drift", "neighbours", "features", "predictors", "pictures", "starts")
-KNOWN = tuple({*predictors.PROBLEMS, *features.PROBLEMS, *neighbour_scores.SYNTHETIC, *costs.PROBLEMS})
+SCORED = ("defaults", "drift", "neighbours", "features", "maps", "predictors", "pictures", "starts")
+KNOWN = tuple(
+    {
+        *predictors.PROBLEMS,
+        *features.PROBLEMS,
+        *neighbour_scores.SYNTHETIC,
+        *costs.PROBLEMS,
+        *defaults.PROBLEMS,
+    }
+)
 HELP = {
     "sets": "rows and columns of the data sets: the paper's Table 1",
     "pictures": "points of drift, clusters and a local model: the paper's Figures 2 to 8",
@@ -79,6 +91,7 @@ HELP = {
     "predictors": "GBMAP, linear models and XGBoost: the first block of the paper's Table 4",
     "defaults": "GBMAP, linear models and boosted trees with default settings",
     "features": "linear models of m coordinates: the paper's Table 5 and Figure 1",
+    "maps": "two coordinates beside PCA, UMAP and ivis; how far they depend on the seed",
     "scaling": "the paper's runtime table, beside the peers",
     "device": "fits on a CUDA device, beside the paper's recipe there",
     "small": "m = 20 on the real data sets, beside XGBoost",
@@ -88,7 +101,7 @@ HELP = {
     "dask": "what a round on Dask costs, on one worker and two, beside fits in memory",
     "neighbours": "k-NN in the embedding and in the columns, on the real data sets",
     "distances": "path distances beside embedding distances; exact and approximate neighbours",
-    "explaining": "the time to explain rows, beside that to predict them",
+    "explaining": "the time to explain rows, beside that to predict them, and beside SHAP",
     "levels": "false verdicts on drift and the coverage of estimated losses where nothing has changed",
     "monitor": "false alarms and delays over time, beside the peers",
     "drift": "indicators of drift and estimates of the loss, on the drift splits of the real data sets",
@@ -129,7 +142,17 @@ def _add_options(parser: argparse.ArgumentParser, experiment: str) -> None:
     parser.add_argument(
         "--repeats", type=int, default=_repeats(experiment), help="of each kind (default: %(default)s)"
     )
-    if experiment in ("scaling", "small", "features", "predictors", "defaults", "costs", "starts", "monitor"):
+    if experiment in (
+        "scaling",
+        "small",
+        "features",
+        "maps",
+        "predictors",
+        "defaults",
+        "costs",
+        "starts",
+        "monitor",
+    ):
         parser.add_argument("--only", nargs="+", default=[], metavar="METHOD", help="these methods alone")
     if experiment in ("small", "costs", *SCORED):
         parser.add_argument("--datasets", nargs="+", default=[], choices=KNOWN, metavar="NAME")

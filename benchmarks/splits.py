@@ -1,7 +1,8 @@
 """Problems by name, cut into training and test rows: the encoder and the scaler see training rows only.
 
-A name is that of a real data set, or synth-cos-r-NxP or synth-cos-c-NxP, with "-rotated" for the columns
-turned by a random rotation. "NAME@49" is always the split with seed 49, which is the paper's of its Table 4.
+A name is that of a real data set or of a textbook's table, or synth-cos-r-NxP or synth-cos-c-NxP, with
+"-rotated" for the columns turned by a random rotation. "NAME@49" is always the split with seed 49, which is
+the paper's of its Table 4. "NAME@apart" keeps rows of one thing, such as samples of a wine, on one side.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.data import Data, Split, Task
 from benchmarks.problems import DATA_SEED, Size, task_of
+from benchmarks.textbook import TABLES, load_textbook_table
 
 Array = NDArray[Any]
 
@@ -26,6 +28,14 @@ SYNTHETIC = re.compile(r"synth-cos-[rc]-(\d+)x(\d+)(-rotated)?")
 # Rows of synthetic data beyond those of the problem, for choices: they belong to no split.
 RESERVE = 60_000
 PAPER_SEED = 49
+# Sets that hold many things more than once, and the columns in which rows of one thing may differ.
+REPEATING: dict[str, tuple[str, ...]] = {
+    "concrete": ("Age",),  # a mixture is tested at several ages
+    "qm9-10k": (),
+    "superconductor": (),
+    "wine-red": (),
+    "wine-white": (),
+}
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,11 @@ def at_paper_split(name: str) -> str:
     return f"{name}@{PAPER_SEED}"
 
 
+def apart(name: str) -> str:
+    """The name of a problem cut so that rows of one thing stay together."""
+    return f"{name}@apart"
+
+
 @lru_cache(maxsize=1)
 def load(name: str, seed: int = DATA_SEED) -> Rows:
     """All rows of a problem; the seed is that of synthetic data."""
@@ -80,22 +95,25 @@ def split(name: str, seed: int, test_size: float, most_rows: int | None = None) 
     """
     rows = load(name, seed) if is_synthetic(name) else load(plain(name))
     X, y = _cut(rows, most_rows)
-    strata = y if rows.task == "classification" else None
-    fixed = name.partition("@")[2]
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=test_size, random_state=int(fixed or seed), stratify=strata
-    )
+    if name == apart(plain(name)):
+        groups = X.groupby([each for each in X if each not in REPEATING[plain(name)]]).ngroup()
+        train, test = next(GroupShuffleSplit(1, test_size=test_size, random_state=seed).split(X, y, groups))
+        X_train, X_test, y_train, y_test = X.iloc[train], X.iloc[test], y[train], y[test]
+    else:
+        X_train, X_test, y_train, y_test = train_test_split(
+            X, y, test_size=test_size, random_state=int(name.partition("@")[2] or seed),
+            stratify=y if rows.task == "classification" else None,
+        )  # fmt: skip
     if not rows.synthetic:
         X_train, X_test = _prepare(X_train, X_test)
         y_train, y_test = _standardise(rows.task, y_train, y_test)
-    train, test = Data(X_train, y_train, rows.task), Data(X_test, y_test, rows.task)
-    return Split(train, test, rows.synthetic)
+    return Split(Data(X_train, y_train, rows.task), Data(X_test, y_test, rows.task), rows.synthetic)
 
 
 def _real(name: str) -> Rows:
     from gbmap.datasets import load_paper_dataset
 
-    frame, y = load_paper_dataset(name)
+    frame, y = load_textbook_table(name) if name in TABLES else load_paper_dataset(name)
     return Rows(frame, np.asarray(y), task_of(name), synthetic=False)
 
 

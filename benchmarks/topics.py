@@ -22,6 +22,7 @@ from benchmarks.sections import (
     features,
     linearity,
     local_model,
+    maps,
     memory,
     monitor,
     neighbour_scores,
@@ -31,8 +32,10 @@ from benchmarks.sections import (
     predictors,
     scaling,
     sets,
+    shapley,
     small,
     sparse,
+    stability,
     starts,
 )
 
@@ -53,6 +56,13 @@ TOPICS = (
         "Without tuning",
         "scores of models as they come: gbmap, linear models, boosted trees",
         (defaults,),
+    ),
+    Topic("costs", "Scores and their costs", "score against time and size; random starts", (costs, starts)),
+    Topic(
+        "maps",
+        "Maps",
+        "two coordinates beside PCA, UMAP and ivis; how far they depend on the seed",
+        (maps, stability),
     ),
     Topic("data", "Data", "rows and columns of the data sets (Table 1)", (sets,)),
     Topic(
@@ -100,8 +110,8 @@ TOPICS = (
     Topic(
         "explanations",
         "Explanations and distances",
-        "a local model, clusters (Figures 3 and 8); the time of explanations and of path distances",
-        (local_model, clusters, explaining, distances),
+        "explanations beside SHAP, a local model, clusters (Figures 3 and 8), the time of path distances",
+        (shapley, local_model, clusters, explaining, distances),
     ),
     Topic(
         "speed",
@@ -109,7 +119,6 @@ TOPICS = (
         "seconds of a fit beside the peers (Table 3), one pass, growth with n, p and m, small data",
         (scaling, small, passes, linearity),
     ),
-    Topic("costs", "Scores and their costs", "score against time and size; random starts", (costs, starts)),
     Topic(
         "memory",
         "Memory",

@@ -50,7 +50,7 @@ plot_apply_rcparams = True
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "generated/gallery",
-    "filename_pattern": r"/plot_" if os.environ.get("GBMAP_DATA") else r"gallery/plot_",
+    "filename_pattern": r"/plot_" if os.environ.get("GBMAP_DATA") else r"gallery/(recipes/)?plot_",
     "within_subsection_order": "ExampleTitleSortKey",
     "backreferences_dir": "generated/backreferences",
     "capture_repr": ("_repr_html_",),

@@ -1,8 +1,10 @@
 """Which tests are for every system, which for every run or the night, and how many threads they take."""
 
+import gc
 import os
 import signal
 import sys
+from functools import partial
 
 import pytest
 import threadpoolctl
@@ -21,15 +23,29 @@ def pytest_collection_modifyitems(items):
     """Skip `posix` tests on Windows, and leave all but a share of the cases of a `sampled` test to the night.
 
     Those stay whose positions in the lists of their parameters add up to a multiple of the share: two values
-    still meet if the other lists are long enough to make up the sum.
+    still meet if the other lists are long enough to make up the sum. A second number is what is to be left
+    over in place of nothing: so tests of the same cases take turns with them.
     """
     for item in items:
         posix = item.get_closest_marker("posix")
         if posix is not None and sys.platform == "win32":
             item.add_marker(pytest.mark.skip(reason=f"Windows has no {posix.args[0]}"))
         sampled = item.get_closest_marker("sampled")
-        if sampled is not None and _sum_of_positions(item) % sampled.args[0]:
-            item.add_marker("nightly")
+        if sampled is not None:
+            share, left_over = (*sampled.args, 0)[:2]
+            if _sum_of_positions(item) % share != left_over:
+                item.add_marker("nightly")
+
+
+def pytest_collection_finish():
+    """Let the garbage collector leave alone what has been imported and collected, a million objects."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """Let it have them back: some libraries complain of what is left at the end."""
+    gc.unfreeze()
 
 
 def _sum_of_positions(item):
@@ -51,6 +67,17 @@ def _values(case, n_names):
 
 def _are_same(values, others):
     return all(value is other for value, other in zip(values, others, strict=True))
+
+
+@pytest.fixture(scope="module")
+def few_trees():
+    """Let the trees that a report compares a model with be three, not a hundred for each class."""
+    from gbmap.report.contents import contenders
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
+            patch.setattr(contenders, name, partial(getattr(contenders, name), max_iter=3))
+        yield
 
 
 def _release_blas():

@@ -21,6 +21,7 @@ from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core import evidence, finding
 from gbmap._core.evidence import determined_numbers
 from gbmap._core.problem import BoostingProblem
+from gbmap._core.rows import Curvature, CurvatureOfRows
 from gbmap._fit.sources.source import n_effective, weight_sums
 from gbmap.losses import Loss
 
@@ -184,7 +185,7 @@ def test_a_checkpoint_goes_on_to_the_bit(friedman, tmp_path):
 
 
 def test_the_number_of_threads_changes_no_bit():
-    X, y = make_friedman1(60_000, random_state=0)
+    X, y = make_friedman1(41_000, random_state=0)  # enough for threads
     one, two = (regressor(2, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     assert_array_equal(one.ensemble_.weights, two.ensemble_.weights)
 
@@ -224,17 +225,17 @@ def test_float32_has_about_the_ridge_of_float64(friedman):
 
 
 def test_arrays_of_other_libraries_and_dask_have_it_too():
-    X, y = make_friedman1(12_000, noise=1.0, random_state=0)
+    X, y = make_friedman1(20_500, noise=1.0, random_state=0)
     here = regressor(2).fit(X, y)
     there = regressor(2).fit(strict.asarray(X), strict.asarray(y))
     assert_allclose(ridges(there), ridges(here), rtol=0.02)
-    weight = np.arange(12_000) % 3
+    weight = np.arange(20_500) % 3
     apart = regressor(2).fit(da.from_array(X, chunks=5_000), da.from_array(y, chunks=5_000), weight)
     assert_array_equal(ridges(apart), ridges(regressor(2).fit(X, y, weight)))
 
 
 def test_weights_of_classes_count_in_dask_as_in_memory():
-    X, y = make_friedman1(12_000, noise=1.0, random_state=0)
+    X, y = make_friedman1(20_500, noise=1.0, random_state=0)
     y, weighted = y > 20, classifier(1, class_weight={False: 1, True: 10})
     apart = ridges(weighted.fit(da.from_array(X, chunks=5_000), da.from_array(y, chunks=5_000)))
     assert_array_equal(apart, ridges(weighted.fit(X, y)))
@@ -287,11 +288,15 @@ def test_what_the_data_determines_is_found_exactly_or_about(monkeypatch):
     ridges = np.array([0.5, 2.0])[groups]
     shares = np.diag(H @ np.linalg.inv(H + np.diag(ridges)))
     expected = pytest.approx([shares[groups == group].sum() for group in (0, 1)], rel=1e-9)
+    assert determined_numbers(CurvatureOfRows(J), ridges, groups, 40) == expected
+    products = Curvature(90, lambda V: H @ V)
+    assert determined_numbers(products, ridges, groups, 40) == expected
+    monkeypatch.setattr(evidence, "_FULL_SIZE", 10)
     for n_rows in (40, 200):  # fewer rows than columns span no more than their number
-        assert determined_numbers(lambda V: H @ V, ridges, groups, n_rows) == expected
+        assert determined_numbers(products, ridges, groups, n_rows) == expected
     monkeypatch.setattr(evidence, "_FULL_RANK", 10)
     expected.rel = 0.2
-    assert determined_numbers(lambda V: H @ V, ridges, groups, 200) == expected
+    assert determined_numbers(products, ridges, groups, 200) == expected
 
 
 def test_it_is_a_parameter_like_others():

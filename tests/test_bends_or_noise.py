@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap.estimators.base import predictor_of
+from gbmap._core.inputs import ColumnSample
+from gbmap._fit.columns import plan_inputs, shares_that_bend
 
 N = 1500
 
@@ -26,13 +28,33 @@ def sparse_bends():
     return X, np.cos(2 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] / 2 + 0.5 * rng.normal(size=3000)
 
 
+def test_a_bend_counts_by_what_a_line_leaves_of_it():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=400), rng.exponential(size=400), np.arange(400) % 2])
+    X[::7, 0] = np.nan
+    weight = rng.integers(1, 4, 400).astype(float)
+    no_category = np.zeros(3, dtype=bool)
+    sample = ColumnSample(X, weight, np.array([True, False, False]))
+    inputs = plan_inputs(sample, 400, 4, no_category, None)
+    shares, rows = shares_that_bend(sample, inputs), inputs.of(X)
+    assert inputs.bends.sum() == 8
+    assert (shares[: len(inputs.bends)][~inputs.bends] == 1).all()
+    for k in np.flatnonzero(inputs.bends):
+        there = ~np.isnan(X[:, inputs.number_source[k]])
+        whole = rows[there][:, np.flatnonzero(inputs.number_source == inputs.number_source[k])[0]]
+        fit = LinearRegression().fit(whole[:, None], rows[there, k], weight[there])
+        left = 1 - fit.score(whole[:, None], rows[there, k], weight[there])
+        assert shares[k] == pytest.approx(max(np.sqrt(left), 0.1))
+
+
 def is_linear(model):
     """Return whether the first learner has the same slopes in its inputs at all rows."""
-    inputs = predictor_of(model).fitted_inputs.inputs
+    inputs = model.predictor_.fitted_inputs.inputs
     slopes = model.ensemble_[:1].gradient(inputs.of(np.random.default_rng(0).normal(size=(50, 25))))
     return bool(np.ptp(slopes, axis=0).max() < 1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [50, 56])
 def test_classes_that_are_hard_to_tell_are_told_no_worse_with_bends(seed):
     X, y = weak_classes(seed)
@@ -61,6 +83,15 @@ def test_learners_stay_as_boosting_left_them_where_refinement_would_learn_noise(
     assert default.n_refinements_.tolist() == [0]
     np.testing.assert_array_equal(default.predict(X), boosted.predict(X))
     assert refined.score(X[1000:], y[1000:]) < boosted.score(X[1000:], y[1000:]) - 0.02  # asked for, done
+
+
+def test_few_rows_with_little_noise_tell_refined_learners_too():
+    X, y = make_friedman1(1200, noise=1.0, random_state=1)
+    boosted, default = (
+        GBMAPRegressor(refine=refine, random_state=0).fit(X[:200], y[:200]) for refine in (False, "auto")
+    )
+    assert default.n_refinements_[0] > 0
+    assert default.score(X[200:], y[200:]) > boosted.score(X[200:], y[200:]) + 0.02
 
 
 def test_learners_are_refined_where_rows_tell_them():

@@ -1,22 +1,27 @@
-"""What the package imports is declared, and what it uses of scikit-learn's private interface is there."""
+"""What the package imports is declared, and what it uses of private interfaces is there."""
 
 import ast
 import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import Bounds, minimize, rosen, rosen_der
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 
 from gbmap import GBMAPRegressor
+from gbmap._core.minimise import end_of
 from gbmap._utils import scikit_learn
+from gbmap._utils.scipy import l_bfgs_b
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -51,9 +56,16 @@ def declared(requirements):
     return names
 
 
+@cache
+def nodes(path):
+    """Return the imports and calls of a file, wherever they stand."""
+    found = ast.walk(ast.parse(path.read_text()))
+    return [node for node in found if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
+
+
 def imported(path):
     """Yield each module that a file imports, with the extra that a call of `require` names."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -114,12 +126,13 @@ def test_the_engine_alone_knows_numpy_and_scipy_and_finds_other_libraries_itself
     )
 
 
-def test_scikit_learn_is_private_in_one_place_only():
+@pytest.mark.parametrize(("package", "place"), [("sklearn", "scikit_learn.py"), ("scipy", "scipy.py")])
+def test_packages_are_private_in_one_place_only(package, place):
     for path in SOURCES:
-        if path.name == "scikit_learn.py":
+        if path.name == place:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == package:
                 names = [*node.module.split("."), *(alias.name for alias in node.names)]
                 assert not [name for name in names if name.startswith("_")], f"{path.name}: {names}"
 
@@ -135,6 +148,29 @@ def test_what_base_classes_of_scikit_learn_do_unasked_is_there():
     assert callable(CallbackSupportMixin._init_callback_context)
     with pytest.raises(ValueError, match="'beta' parameter of GBMAPRegressor must be"):  # by its constraints
         GBMAPRegressor(beta=-1.0)._validate_params()
+
+
+@pytest.mark.parametrize("max_iter", [3, 200])
+@pytest.mark.parametrize(
+    "bounds", [None, (np.array([-np.inf, 1.2, -1.0]), np.array([2.0, np.inf, 0.5]))], ids=["free", "bounded"]
+)
+def test_scipy_answers_as_its_public_function_does(bounds, max_iter):
+    start = np.array([-1.0, 2.0, 0.3])
+    options = {"maxcor": 5, "ftol": 1e-9, "gtol": 0.0, "maxiter": max_iter, "maxfun": 10 * max_iter}
+    public = minimize(
+        lambda x: (rosen(x), rosen_der(x)),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=None if bounds is None else Bounds(*bounds),
+        options=options,
+    )
+    steps = l_bfgs_b(start, bounds, history=5, ftol=1e-9, max_iter=max_iter, max_evaluations=10 * max_iter)
+    end = end_of(steps, lambda x: (rosen(x), rosen_der(x)))
+    np.testing.assert_array_equal(end.x, public.x)
+    np.testing.assert_array_equal(end.gradient, public.jac)
+    assert (end.value, end.n_iter, end.n_evaluations) == (public.fun, public.nit, public.nfev)
+    assert end.ran_out == (public.status == 1)
 
 
 def test_fitted_steps_tell_what_becomes_of_their_columns():

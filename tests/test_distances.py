@@ -174,7 +174,7 @@ def test_any_kind_of_rows_and_number_of_threads_gives_the_same(distances):
 
 def test_a_pipeline_gives_the_distances_of_its_last_step():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"size": rng.normal(50, 9, 300), "kind": rng.choice(list("uvw"), 300)})
+    X = pd.DataFrame({"size": rng.normal(50, 9, 100), "kind": rng.choice(list("uvw"), 100)})
     y = X["size"] * (X["kind"] == "u")
     steps = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["kind"]))
     for before in (steps, make_pipeline(steps, PCA(3))):
@@ -280,11 +280,11 @@ def test_a_line_from_a_gap_or_between_categories_leads_evenly_over(bent):
 
 def test_a_column_that_rises_and_falls_can_be_further_than_the_embedding_tells():
     x = np.linspace(-1, 1, 400)[:, None]
-    model = GBMAPRegressor(1, knots=1, random_state=0).fit(x, np.abs(x[:, 0]))
+    model = GBMAPRegressor(1, knots=1, random_state=0).fit(x, np.abs(x[:, 0] - 0.2))
     ends = np.array([[-0.9], [0.9]])
     along = model.predict(np.linspace(-0.9, 0.9, 20_001)[:, None])
-    assert embedding_distances(model, ends)[0, 1] < 0.1
-    assert path_distances(model, ends)[0, 1] > 1
+    assert embedding_distances(model, ends)[0, 1] < 0.6
+    assert path_distances(model, ends)[0, 1] > 1.2
     assert path_distances(model, ends)[0, 1] == pytest.approx(np.abs(np.diff(along)).sum(), rel=1e-3)
 
 

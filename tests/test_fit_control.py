@@ -44,11 +44,11 @@ def problem(n=120, seed=0):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 5, "refine": False, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 5, "knots": 0, "refine": False, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 5, "refine": False, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 5, "knots": 0, "refine": False, "random_state": 0, **options})
 
 
 def model_and_data(kind, **options):
@@ -256,7 +256,7 @@ def test_warm_start_with_the_same_number_of_learners_changes_nothing():
 
 
 def test_warm_start_goes_on_above_the_size_of_the_sample():
-    X, y = problem(11_000)
+    X, y = problem(20_500)
     long = regressor(n_components=4).fit(X, y)
     model = regressor(n_components=2, warm_start=True).fit(X, y)
     assert_same_model(model.set_params(n_components=4).fit(X, y), long)
@@ -523,7 +523,7 @@ INTERRUPTED = """
     rng = np.random.default_rng(0)
     X = rng.standard_normal(({n}, 10)).astype({dtype!r})
     y = np.abs(X).sum(axis=1)
-    model = GBMAPRegressor(5, random_state=0, n_jobs={n_jobs})
+    model = GBMAPRegressor(5, knots=0, random_state=0, n_jobs={n_jobs})
     sum_block, n_sums = MemoryRows._sum_block, 0
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell has it ignored
 
@@ -547,7 +547,7 @@ INTERRUPTED = """
     assert len(model.loss_curve_) == 3
     assert np.isfinite(model.predict(X)).all()
     model.set_params(warm_start=True, n_components=4).fit(X, y)
-    whole = GBMAPRegressor(4, random_state=0, n_jobs=1).fit(X, y)
+    whole = GBMAPRegressor(4, knots=0, random_state=0, n_jobs=1).fit(X, y)
     assert np.array_equal(model.ensemble_.weights, whole.ensemble_.weights)
     assert np.array_equal(model.ensemble_.intercepts, whole.ensemble_.intercepts)
     assert np.array_equal(model.loss_curve_, whole.loss_curve_)
@@ -662,22 +662,15 @@ def test_a_verbose_fit_logs_each_stage(caplog):
     assert f"validation {model.validation_loss_curve_[-1]:.6g}" in last
 
 
-def test_a_verbose_fit_is_seen_without_any_logging_set_up():
-    script = """
-    import logging, numpy as np
-    from gbmap import GBMAPRegressor
+def test_a_verbose_fit_is_seen_without_any_logging_set_up(monkeypatch, capsys):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # those of pytest
     X = np.random.default_rng(0).standard_normal((50, 2))
     GBMAPRegressor(3, refine=False, verbose=1).fit(X, abs(X[:, 0]))
     assert not logging.getLogger("gbmap").handlers
     GBMAPRegressor(3).fit(X, abs(X[:, 0]))
-    """
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
-    )
-    assert result.stdout == ""
-    assert [line.split(":")[0] for line in result.stderr.splitlines()] == [
-        f"stage {j} of 3" for j in (1, 2, 3)
-    ]
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert [line.split(":")[0] for line in told.err.splitlines()] == [f"stage {j} of 3" for j in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -707,6 +707,40 @@ def test_columns_of_dates_are_named(library, data):
         make(GBMAPRegressor).fit(frame, y)
 
 
+def test_a_column_that_is_no_number_any_more_gets_advice_for_new_rows(data):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    frame = pd.DataFrame({"size": X[:, 0], "age": X[:, 1]})
+    model = make(GBMAPRegressor).fit(frame, y)
+    with pytest.raises(ValueError, match="column 'age' of X is of type String, where the fit had") as caught:
+        model.predict(frame.assign(age="old"))
+    assert "categorical_features" not in str(caught.value)
+
+
+def test_types_of_columns_that_are_no_numbers_are_named_as_the_frame_does(data):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    for values, kind in (
+        (pd.period_range("2020-01", periods=80, freq="M"), "period"),
+        (X[:, 1] * 1j, "complex"),
+    ):
+        with pytest.raises(ValueError, match=f"column 'odd' is of type {kind}.* categorical_features"):
+            make(GBMAPRegressor).fit(pd.DataFrame({"size": X[:, 0], "odd": values}), y)
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_columns_of_one_name_are_refused_in_a_sentence(data, texts):
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    frame = pd.DataFrame(X, columns=["size", "age", "size"]).assign(**({"city": "Oslo"} if texts else {}))
+    model = make(GBMAPRegressor).fit(frame.iloc[:, :2], y)
+    for ask in (lambda: make(GBMAPRegressor).fit(frame, y), lambda: model.predict(frame)):
+        with pytest.raises(
+            ValueError, match=r"^X has more than one column 'size'; give each a name of its own"
+        ):
+            ask()
+
+
 def test_missing_values_of_sparse_rows_are_refused(data):
     X, y = data
     with pytest.raises(ValueError, match="X contains NaN"):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,14 +27,21 @@ from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap.datasets import load_paper_dataset, make_synth_cos
 
 
-# Measured with seeds 0, 1, 2: R2 .768 to .838 and accuracy .736 to .754, the linear model .00 and .50 to .52.
+# Measured with seeds 0, 1, 2 without bends: R2 .937 to .966 and accuracy .759 to .771, the linear model .00
+# and .50 to .52. With bends, at night since they take ten times as long: .768 to .838 and .736 to .754.
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("rotate", [False, True])
 @pytest.mark.parametrize(
     ("task", "model", "linear", "at_least", "linear_at_most"),
     [
-        ("regression", GBMAPRegressor, LinearRegression(), 0.72, 0.05),
-        ("classification", GBMAPClassifier, LogisticRegression(), 0.70, 0.56),
+        ("regression", partial(GBMAPRegressor, knots=0), LinearRegression(), 0.92, 0.05),
+        ("classification", partial(GBMAPClassifier, knots=0), LogisticRegression(), 0.74, 0.56),
+        pytest.param(
+            *("regression", GBMAPRegressor, LinearRegression(), 0.72, 0.05), marks=pytest.mark.nightly
+        ),
+        pytest.param(
+            *("classification", GBMAPClassifier, LogisticRegression(), 0.70, 0.56), marks=pytest.mark.nightly
+        ),
     ],
 )
 def test_synth_cos_is_learned_where_a_linear_model_learns_nothing(

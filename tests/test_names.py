@@ -1,6 +1,7 @@
 """A coordinate has one name, everywhere that it is shown."""
 
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -101,10 +102,10 @@ def test_exports_go_by_them(iris):
     facts = {each.key: each.value for each in graph.metadata_props}
     assert json.loads(facts["coordinate_names"]) == NAMES
     assert [each.name for each in graph.graph.output] == ["label", "probability", "embedding"]
-    database = sqlite3.connect(":memory:")
-    frame.to_sql("iris", database, index=False)
     outputs = ["embedding", "probability"]
-    answer = database.execute(to_sql(model, "iris", outputs=outputs, dialect="sqlite"))
+    with closing(sqlite3.connect(":memory:")) as database:
+        frame.to_sql("iris", database, index=False)
+        answer = database.execute(to_sql(model, "iris", outputs=outputs, dialect="sqlite"))
     classes = [f"probability_{each}" for each in model.classes_]
     assert [each[0] for each in answer.description] == NAMES + classes
 

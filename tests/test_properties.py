@@ -16,12 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap.estimators.base import predictor_of
 from gbmap.inspection import attributions
 from gbmap.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 
 # Derandomized: the solver amplifies rounding, so a bound that holds for 999 seeds may fail for the next.
-few = settings(max_examples=8, deadline=None, derandomize=True)
+few = settings(max_examples=5, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**31 - 1)
 
 REGRESSION_LOSSES = ["squared_error", "huber", "quantile"]
@@ -68,14 +67,14 @@ def assert_same_learners(first, second):
 
 
 def inputs_of(model):
-    return predictor_of(model).fitted_inputs.inputs
+    return model.predictor_.fitted_inputs.inputs
 
 
 def gradient_of(model, X):
     """Return the derivatives of f in the columns, (n, p, K)."""
     inputs = inputs_of(model)
     along_inputs = model.ensemble_.gradient(inputs.of(X)) * inputs.slopes(X)[:, :, None]
-    return inputs.collect(along_inputs, axis=1)
+    return np.stack([inputs.collect(each) for each in np.moveaxis(along_inputs, -1, 0)], axis=-1)
 
 
 def sd_of_difference(first, second):
@@ -280,13 +279,21 @@ def test_only_the_ratios_of_weights_matter(seed, factor):
     assert sd_of_difference(first, second) < 1e-3
 
 
+def test_one_row_with_a_weight_tells_one_value():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = GBMAPRegressor(3, random_state=0).fit(X, X[:, 0], sample_weight=np.arange(50) == 7)
+    assert_allclose(model.predict(X), X[7, 0])
+
+
 def test_weights_are_repetitions_for_large_data_too():
-    X, y = problem(8, n=12_000)
+    X, y = problem(8, n=20_500)
     counts = np.random.default_rng(8).integers(0, 3, len(y))
-    weighted = regressor(n_components=3).fit(X, y, sample_weight=counts)
-    repeated = regressor(n_components=3).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    # Without bends: knots are told by a sample, and in other places bends fit by 15 % better or worse.
+    model = regressor(n_components=3, knots=0)
+    weighted = clone(model).fit(X, y, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     assert sd_of_difference(weighted.predict(X), repeated.predict(X)) < 0.05
-    assert_allclose(weighted.loss_curve_, repeated.loss_curve_, rtol=5e-3)
+    assert_allclose(weighted.loss_curve_, repeated.loss_curve_, rtol=2e-3)
 
 
 @few
@@ -566,7 +573,7 @@ def test_monotonic_constraints_by_name_are_those_by_position():
 
 def test_a_sharp_softplus_is_a_relu():
     X, y = problem(21)
-    with pytest.warns(ConvergenceWarning, match="1 of 4 stages"):  # stuck in a kink, 1e-5 above the minimum
+    with pytest.warns(ConvergenceWarning, match="[1-4] of 4 stages"):  # stuck in a kink, a little above it
         model = regressor(beta=1e5, l2_regularization=1e-3).fit(X, y)
     ensemble = model.ensemble_
     z = X @ ensemble.weights.T + ensemble.offsets
@@ -593,12 +600,13 @@ def test_learners_are_what_the_ensemble_says():
 # --- threads, types, chance -----------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [regressor, classifier])
 def test_any_number_of_threads_gives_the_same_bits(dtype, model):
     X, y = problem(23, n=41_000, p=10, dtype=dtype)  # 410,000 numbers: enough for threads
     y = labels(y) if model is classifier else y
-    first, *others = [model(n_components=2, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 4, None)]
+    first, *others = [model(n_components=1, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 4)]
     for other in others:
         assert_same_learners(first.ensemble_, other.ensemble_)
         assert_array_equal(first.loss_curve_, other.loss_curve_)
@@ -736,7 +744,7 @@ def test_the_quantile_loss_puts_its_share_of_rows_below():
         assert abs(below - q) < 0.03
 
 
-@pytest.mark.parametrize("n", [200, 12_000])  # the second is sampled
+@pytest.mark.parametrize("n", [200, 20_500])  # the second is sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_units_that_differ_by_powers_of_two_give_the_same_bits(n, dtype):
     X, y = problem(36, n=n, dtype=dtype)

@@ -20,6 +20,7 @@ from gbmap._utils.references import fit_references, simpler_as_good
             "linear model does as well .* R2 is 0.495, 0.005 lower than",
         ),
         ({"r2": 0.5}, {"r2": 0.505}, {"r2": 0.0}, "linear model does as well .* R2 is 0.505, 0.005 higher"),
+        ({"r2": 0.5}, {"r2": 0.50003}, {"r2": 0.0}, "R2 is 0.5, as that of the GBMAP"),
         ({"r2": 0.5}, {"r2": 0.52}, {"r2": 0.0}, "linear model does better .* R2 is 0.52, 0.02 higher"),
         ({"r2": 0.0}, {"r2": 0.3}, {"r2": 0.0}, "linear model does better"),
         ({"r2": 0.0}, {"r2": -0.2}, {"r2": -0.001}, "constant does as well .* say nothing about the target"),
@@ -60,7 +61,7 @@ def test_a_simpler_model_is_told_of_if_it_explains_as_much_to_within_a_hundredth
 def test_models_of_another_loss_than_the_square_are_compared_by_the_absolute_error():
     own, linear, constant = {"r2": 0.5, "mae": 3.0}, {"r2": 0.6, "mae": 3.2}, {"r2": 0.0, "mae": 9.0}
     assert simpler_as_good([own, linear, constant], "quantile") is None
-    assert "mean absolute error is 2.5, 0.5 lower" in simpler_as_good([own, {"mae": 2.5}, constant], "huber")
+    assert "its MAE is 2.5, 0.5 lower" in simpler_as_good([own, {"mae": 2.5}, constant], "huber")
     assert simpler_as_good([{"mae": 0.0}] * 3, "huber") is None
 
 

@@ -94,7 +94,8 @@ def test_targets_and_classes_are_refined_one_by_one(rows):
     assert (both.n_refinements_ > 0).all()
     labels = np.digitize(y, [11, 17])
     classifier = GBMAPClassifier(5, random_state=0, refine=10).fit(X, labels)
-    assert classifier.n_refinements_.tolist() == [10, 10, 10]
+    assert (classifier.n_refinements_ > 0).all()
+    assert (classifier.n_refinements_ <= 10).all()
     assert classifier.score(X_new, np.digitize(y_new, [11, 17])) > 0.75
 
 
@@ -153,6 +154,17 @@ def test_learners_are_put_in_order_whatever_the_loss(rows, loss):
     assert model.loss_curve_[-1] < regressor(n_components=5, loss=loss).fit(X, y).loss_curve_[-1]
 
 
+def test_the_axes_of_a_map_are_the_learners_that_tell_most_alone():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(800, 4))
+    y = np.abs(X[:, 0]) + np.sin(2 * X[:, 1]) + np.maximum(X[:, 2], X[:, 3]) + 0.1 * rng.normal(size=800)
+    for seed in range(3):
+        model = GBMAPRegressor(10, refine=True, random_state=seed).fit(X, y)
+        parts = model.transform(X) - model.transform(X).mean(axis=0)
+        losses = np.mean((y - y.mean() - parts.T) ** 2, axis=1)
+        assert losses[:2].tolist() == sorted(losses)[:2]
+
+
 def test_rare_classes_are_put_in_order_too():
     X = np.random.default_rng(1).standard_normal((600, 4))
     y = np.abs(X).sum(axis=1) > 6
@@ -187,7 +199,7 @@ def test_coordinates_of_a_refined_model_sum_to_its_prediction(rows, refined_by_2
 
 @pytest.fixture(scope="module")
 def many_rows():
-    X, y = make_friedman1(15_000, 5, noise=0.5, random_state=0)
+    X, y = make_friedman1(20_500, 5, noise=0.5, random_state=0)
     return X, y
 
 

@@ -16,6 +16,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._fit.records import StageRecord
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap.datasets import drift_split
+from gbmap.drift import ConstantColumn
 from gbmap.inspection import (
     active_subspace,
     attributions,
@@ -75,6 +76,7 @@ def results():
         ]
         update = DriftMonitor(drift, random_state=0).update(9 * X + 9, target)
         found += [update, *update.new_alarms]
+    found += learner_cards(of_numbers, X, y).parts("f1")[:1]
     found += [regions(of_numbers, X, y), regions(of_classes, X, output="a"), is_monotone(of_numbers, HOSTILE)]
     found += [nearest_counterfactual(of_numbers, X.head(1), 3.0, bounds=X)]
     found += [nearest_counterfactual(of_numbers, X.head(1), 1e9, bounds=X)]
@@ -86,7 +88,8 @@ def results():
     table = TableModel("y", n_components=1, reference_rows=0, beta=5.0, l2_regularization=1e-3).fit(
         X.rename(columns={HOSTILE: "<b>x</b>"}).assign(y=y)
     )
-    return [*found, table.schema_, table.schema_.columns[0]]
+    found += [table.schema_, table.schema_.columns[0], table.schema_.columns[0].form]
+    return [*found, ConstantColumn(HOSTILE, HOSTILE, n_before=30, n_rows=20, n_other=3)]
 
 
 def test_every_public_result_is_here(results):

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -51,6 +52,8 @@ def server(model):
     process = subprocess.Popen(command, cwd=EXAMPLES, env=env)
     try:
         _wait(port, process)
+        for path in ("/drift", "/metrics"):  # before there are rows, as a probe asks
+            assert ask(port, "GET", path)[0] == 200
         yield port
     finally:
         process.terminate()
@@ -92,6 +95,7 @@ def test_rows_are_predicted_and_those_not_to_trust_say_why(server, model):
     assert [each["trusted"] for each in answers[:4]] == [True, True, True, False]
     assert answers[3]["because_of"] == "size"
     assert answers[3]["p_value"] < 0.05
+    assert [answers[4][key] for key in ("trusted", "because_of")] == [False, "size"]
     assert answers[0]["because_of"] is None
 
 
@@ -152,25 +156,28 @@ def test_drift_is_told_over_http_too(server):
     assert "gbmap_monitor_drift 1\n" in ask(server, "GET", "/metrics")[1]
 
 
-def test_the_daily_script_goes_on_from_day_to_day(model, tmp_path):
+def test_the_daily_script_goes_on_from_day_to_day(model, tmp_path, monkeypatch, capsys):
     frame = pd.concat([houses(96, 20), houses(48, 21, move=150.0)], ignore_index=True)
     frame["id"] = [f"h{k}" for k in range(len(frame))]
-    frame["when"] = pd.date_range("2026-01-01", periods=len(frame), freq="30min").strftime("%Y-%m-%dT%H:%M")
+    frame["when"] = pd.date_range("2026-01-01", periods=len(frame), freq="15min").strftime("%Y-%m-%dT%H:%M")
     files = [tmp_path / name for name in ("rows.csv", "labels.csv", "state.gbmap")]
 
     def day(rows, labels):
         rows.drop(columns="price").to_csv(files[0], index=False)
         labels[["id", "price"]].to_csv(files[1], index=False)
-        script = [sys.executable, EXAMPLES / "watch_daily.py", model, *files]
-        ended = subprocess.run(script, capture_output=True, text=True)
-        return ended.returncode, [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
+        script = EXAMPLES / "watch_daily.py"
+        monkeypatch.setattr(sys, "argv", [str(each) for each in (script, model, *files)])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(script), run_name="__main__")
+        printed = capsys.readouterr()
+        return ended.value.code, [json.loads(line) for line in printed.out.splitlines()], printed.err
 
     code, told, errors = day(frame[:96], frame[:0])
     assert code == 0, errors
-    assert len(told) == 49
+    assert len(told) == 25
     code, told, errors = day(frame, frame[:96])  # the file has grown
     assert code == 1
-    assert len(told) == 25
+    assert len(told) == 13
     assert told[-1]["n_labelled"] == 96
     assert "size" in errors
     assert day(frame, frame[:96])[1][-1]["n_labelled"] == 0

@@ -52,6 +52,23 @@ def test_sparse_rows_too_are_predicted_to_the_same_bits(regressor):
     assert_each_alone_as_together(model.predict, scipy.sparse.csr_array(X))
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rows_of_frames_are_read_alike_however_many_there_are(library):
+    frames = pytest.importorskip(library)
+    X, y = make_rows(np.float32)
+    columns = {f"c{k}": X[:, k] for k in range(5)}
+    columns["c1"] = np.where(np.arange(301) % 7 == 3, np.nan, columns["c1"].astype(np.float64))
+    columns["whole"], columns["flag"] = np.arange(301) % 5, X[:, 5] > 0
+    numbers = frames.DataFrame(columns)
+    kinds = np.array(["red", "blue", "green"])[np.arange(301) % 3].tolist()
+    kinds[5], kinds[41] = None, "red"
+    for frame in (numbers, frames.DataFrame(columns | {"kind": kinds})):
+        model = GBMAPRegressor(3, random_state=0, tol=1e-2).fit(frame, y)
+        together = model.predict(frame)
+        for rows in ROWS:
+            np.testing.assert_array_equal(model.predict(frame[rows]), together[rows])
+
+
 def test_distances_and_regions_are_the_same_to_the_bit(regressor):
     model, X = regressor
     assert_each_alone_as_together(lambda rows: embedding_distances(model, rows, X[:50]), X)

@@ -18,6 +18,7 @@ import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core import posterior
 from gbmap._core.posterior import _leading
+from gbmap._core.rows import Curvature
 from gbmap.losses import Loss
 
 WITHIN_90 = 1.645
@@ -297,7 +298,7 @@ def test_float32_and_mapped_rows_have_it(fitted, friedman, tmp_path):
 
 
 def test_arrays_of_other_libraries_have_it_where_they_are(monkeypatch):
-    X, y = make_friedman1(11_000, noise=1.0, random_state=0)
+    X, y = make_friedman1(20_500, noise=1.0, random_state=0)
     here, there = (regressor(2).fit(*rows) for rows in ((X, y), (strict.asarray(X), strict.asarray(y))))
     found = there.predict(strict.asarray(X), return_std=True)[1]
     assert type(found) is type(strict.asarray(X))
@@ -339,7 +340,7 @@ def test_leading_directions_are_those_of_the_matrix():
     Q = np.linalg.qr(rng.normal(size=(200, 200)))[0]
     values = np.concatenate([[9.0, 7.0, 5.0], np.linspace(0.1, 0.05, 197)])
     H = Q @ np.diag(values) @ Q.T
-    found, vectors = _leading(lambda V: H @ V, 200, 3)
+    found, vectors = _leading(Curvature(200, lambda V: H @ V), 3)
     assert_allclose(found, values[:3], rtol=0.03)
     assert_allclose(np.abs(np.sum(vectors * Q[:, :3].T, axis=1)), 1, rtol=0.03)
 

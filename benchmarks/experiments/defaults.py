@@ -18,15 +18,17 @@ from benchmarks.methods.untuned import UNTUNED, Untuned
 from benchmarks.problems import REAL_SETS
 from benchmarks.records import Row
 from benchmarks.runner import Settings, base_row, failure, measured, progress
-from benchmarks.splits import split
+from benchmarks.splits import REPEATING, apart, split
+from benchmarks.textbook import TABLES
 
 QUICK = ("autompg", "diabetes")
+PROBLEMS = (*REAL_SETS, *map(apart, REPEATING), *TABLES)
 
 
 def run(settings: Settings) -> None:
     """Score every method on every real set and split that is not there yet."""
     table = settings.table("defaults")
-    for name in settings.datasets or (QUICK if settings.quick else REAL_SETS):
+    for name in settings.datasets or (QUICK if settings.quick else PROBLEMS):
         for repeat in range(settings.repeats):
             for method in settings.choose(UNTUNED):
                 row = base_row(name, method.name, repeat, THREADS)

@@ -28,7 +28,7 @@ Rows = tuple[Any, NDArray[Any]]
 # Draws lots of rows of given sizes that share none, for a fit or for what comes later.
 Draw = Callable[[np.random.Generator, tuple[int, ...], bool], list[Rows]]
 
-DRAWS, QUICK_DRAWS = 100, 10  # in each repeat
+DRAWS, QUICK_DRAWS = 20, 10  # in each repeat
 MODELS, FITTED = 5, 400
 LEVEL, CONFIDENCE = 0.05, 0.9
 SIZES = ((20, 200), (200, 200), (1000, 1000))

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.internals import first_alarm_by_fixed_reference
-from benchmarks.methods.base import MissingPeerError, Result
-from benchmarks.methods.child import EVIDENTLY, NANNYML, RIVER, Environment
+from benchmarks.methods.base import Result
+from benchmarks.methods.child import EVIDENTLY, NANNYML, NONCONFORM, RIVER, Environment
 from benchmarks.records import OK, Table
 from benchmarks.runner import Settings, base_row, failure
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
@@ -168,7 +168,8 @@ WATCHERS = (
     Watcher("NannyML, realised", True, 10, 10, environment=NANNYML),
     Watcher("Evidently, data drift", False, 4, 4, environment=EVIDENTLY),
     Watcher("alibi-detect, KS", False, 20, 20, environment=EVIDENTLY),
-    Watcher("nonconform", False, 20, 20),
+    Watcher("nonconform, indicator", False, 20, 100, environment=NONCONFORM),
+    Watcher("nonconform, loss", True, 20, 100, environment=NONCONFORM),
 )
 WORKER = Path(__file__).parents[1] / "methods" / "watchers.py"
 
@@ -226,8 +227,7 @@ def _keep(table: Table, problem: str, watcher: Watcher, lives: list[Life], folde
 def _watch(watcher: Watcher, lives: list[Life], folder: Path) -> dict[str, Any]:
     if watcher.watch is not None:
         return {"alarms": [watcher.watch(life) for life in lives]}
-    if watcher.environment is None:
-        raise MissingPeerError(f"{watcher.name} needs Python 3.12, and the oldest that gbmap runs on is 3.11")
+    assert watcher.environment is not None
     return watcher.environment.run(WORKER, [str(folder), watcher.name, str(len(lives))])
 
 

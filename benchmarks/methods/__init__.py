@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from benchmarks.methods.base import Embedding, Method, Predictor, Sized
 from benchmarks.methods.chosen import ChosenPredictor, RefinedFeatures
-from benchmarks.methods.gbmap import GBMAP, TABLE_3, GBMAPFeatures, GBMAPPredictor, GBMAPSized
+from benchmarks.methods.gbmap import (
+    GBMAP,
+    TABLE_3,
+    GBMAPFeatures,
+    GBMAPMap,
+    GBMAPPredictor,
+    GBMAPSized,
+)
 from benchmarks.methods.graphs import GraphMethod, IvisSized
 from benchmarks.methods.linear import Linear
 from benchmarks.methods.lol import LOL
@@ -35,6 +42,7 @@ FEATURES: tuple[Embedding, ...] = (
     GraphMethod("umap"),
 )
 FEATURES_ON_REQUEST: tuple[Embedding, ...] = (RefinedFeatures(name="gbmap-refined-70"),)
+MAPS: tuple[Embedding, ...] = (PCA("pca", "full"), GraphMethod("umap"), GraphMethod("ivis"), GBMAPMap())
 COSTS: tuple[Sized, ...] = (
     GBMAPSized(),
     GBMAPSized(name="gbmap-refined", sizes=(2, 8, 32), refine=True),

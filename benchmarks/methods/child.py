@@ -59,6 +59,10 @@ def _last_line(text: str) -> str:
 RIVER = Environment(".venv-bench-river", "requirements-river.txt", "GBMAP_BENCH_RIVER_PYTHON")
 NANNYML = Environment(".venv-bench-nannyml", "requirements-nannyml.txt", "GBMAP_BENCH_NANNYML_PYTHON")
 EVIDENTLY = Environment(".venv-bench-evidently", "requirements-evidently.txt", "GBMAP_BENCH_EVIDENTLY_PYTHON")
+# On Python 3.12, which it needs; gbmap's oldest is 3.11.
+NONCONFORM = Environment(
+    ".venv-bench-nonconform", "requirements-nonconform.txt", "GBMAP_BENCH_NONCONFORM_PYTHON"
+)
 JAX = Environment(
     ".venv-bench-jax", "requirements-jax.txt", "GBMAP_BENCH_JAX_PYTHON", {"JAX_PLATFORMS": "cpu"}
 )

@@ -27,6 +27,7 @@ CHOSEN_AT, BETA = 32, uniform(1, 19)
 # The ranges of its Table 2, where m goes up to the largest.
 TABLE_2 = MappingProxyType({"beta": BETA, "l2_regularization": uniform(0, 0.01), "max_iter": [200, 400]})
 LARGEST = 150
+AS_IT_COMES = MappingProxyType({"knots": "auto"})
 # Scores are taken in blocks so that judging a fit needs no more memory than the fit.
 SCORE_ROWS = 1 << 18
 
@@ -99,6 +100,19 @@ class GBMAPFeatures:
             return read_out(known, new)
 
         return max(BETA.rvs(self.draws, random_state=seed).tolist(), key=judged)
+
+
+@dataclass(frozen=True)
+class GBMAPMap:
+    """The coordinates of a fit of as many learners, otherwise as it comes."""
+
+    name: str = "gbmap"
+
+    def embed(self, split: Split, sizes: Sequence[int], *, seed: int) -> Iterator[Coordinates]:
+        for m in sizes:
+            model = GBMAP(m, AS_IT_COMES).estimator(split.task, seed, 1)
+            seconds, _ = timed(lambda model=model: quiet_fit(model, split.train))
+            yield Coordinates(m, model.transform(split.train.X), model.transform(split.test.X), seconds)
 
 
 def _features(split: Split, beta: float) -> dict[str, Any]:

@@ -26,6 +26,7 @@ import numpy as np
 os.environ["NML_DISABLE_USAGE_LOGGING"] = "1"
 
 CHUNK, LARGE_CHUNK = 100, 500
+LEVEL = 0.05
 Life = dict[str, Any]
 
 
@@ -111,6 +112,23 @@ def by_evidently(life: Life) -> list[int]:
     return alarms
 
 
+def by_nonconform(column: str) -> Callable[[Life], list[int]]:
+    """One number a row, by ranks among all before and the Simple Jumper; its first alarm stands."""
+
+    def watch(life: Life) -> list[int]:
+        from nonconform.martingales import AlarmConfig, SimpleJumperMartingale
+        from nonconform.monitoring import SequentialRankConformalizer
+
+        ranks = SequentialRankConformalizer(seed=0).prime_many(life[f"{column}_cal"])
+        martingale = SimpleJumperMartingale(alarm_config=AlarmConfig(ville_threshold=1 / LEVEL))
+        for row, p_value in enumerate(ranks.update_many(life[column])):
+            if martingale.update(float(p_value)).triggered_alarms:
+                return [row]
+        return []
+
+    return watch
+
+
 def by_alibi(life: Life) -> list[int]:
     """Two-sample Kolmogorov-Smirnov tests of all columns, corrected for their number."""
     from alibi_detect.cd import KSDrift
@@ -126,6 +144,7 @@ METHODS: dict[str, tuple[Callable[[Life], list[int]], str]] = {
         for name in ("ADWIN", "Page-Hinkley", "KSWIN")
         for column in ("indicator", "loss")
     },
+    **{f"nonconform, {column}": (by_nonconform(column), "nonconform") for column in ("indicator", "loss")},
     **{f"NannyML, {what}": (by_nannyml(what), "nannyml") for what in ("estimated", "realised")},
     "Evidently, data drift": (by_evidently, "evidently"),
     "alibi-detect, KS": (by_alibi, "alibi-detect"),

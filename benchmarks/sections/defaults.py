@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import mean
+from collections.abc import Iterable, Sequence
+from statistics import mean, median
+from typing import Any
 
 from benchmarks.markdown import fixed, number, table
 from benchmarks.methods.untuned import UNTUNED
+from benchmarks.pictures import LOOKS, Glance, titled
 from benchmarks.problems import REAL_SETS, task_of
 from benchmarks.records import Row
 from benchmarks.scores import Scores
+from benchmarks.sections import defaults_repeats
+from benchmarks.textbook import TABLES
 
 NAMES = tuple(method.name for method in UNTUNED)
 TITLES = {
@@ -24,38 +28,75 @@ TITLES = {
 }
 # Those whose defaults are compared with gbmap's by rank.
 TREES = ("hist-gradient-boosting", "xgboost")
+# Those that the picture shows, and their looks.
+PICTURED = {"linear": "linear", "hist-gradient-boosting": "trees", "xgboost": "xgboost", "gbmap": "gbmap"}
+TITLES_PICTURED = TITLES | {"linear": "linear model"}
+FAR = 0.05  # what counts as far behind, in R2 or log loss
 
 INTRODUCTION = """\
 Models with the settings that they come with, and no search: R2, or for classes the log loss, where lower is
 better, on held-out rows, mean over random 70/30 splits. *linear* is least squares, or logistic regression of
 standardised columns. Categories are one-hot encoded for all. Below, the processor seconds of one fit, means
 over the same splits."""
+OF_TEXTBOOK = """\
+The tables that come with *An Introduction to Statistical Learning* of James, Witten, Hastie, Tibshirani and
+Taylor and have a target that is asked about there; the same splits and figures. No setting of gbmap was
+settled on them."""
 
 
 def section(rows: Sequence[Row]) -> str:
     """Two tables: what is predicted how well, and what it takes."""
     scores = Scores.of(rows)
-    known = [name for name in REAL_SETS if scores.mean(name, "gbmap") is not None]
-    header = ["data set", "figure", *(TITLES[method] for method in NAMES)]
-    lines = [[name, _figure(name)[0], *(fixed(_mean(scores, name, m), 3) for m in NAMES)] for name in known]
     seconds = [
-        [name, *(number(scores.mean(name, method, "cpu_seconds")) for method in NAMES)] for name in known
+        [name, *(number(scores.mean(name, method, "cpu_seconds")) for method in NAMES)]
+        for name in _known(scores)
     ]
+    parts = [
+        "## Without tuning",
+        f"![{headline(scores)}](figures/defaults.png)",
+        INTRODUCTION,
+        _scores(scores, REAL_SETS, NAMES),
+        finding(rows),
+        table(["data set", *(TITLES[method] for method in NAMES)], seconds),
+        defaults_repeats.section(rows),
+        _of_textbook(scores),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _scores(scores: Scores, names: Sequence[str], methods: Sequence[str]) -> str:
+    lines = [
+        [name, _figure(name)[0], *(fixed(_mean(scores, name, method), 3) for method in methods)]
+        for name in _known(scores, names)
+    ]
+    return table(["data set", "figure", *(TITLES[method] for method in methods)], lines)
+
+
+def _of_textbook(scores: Scores) -> str:
+    if not _known(scores, TABLES):
+        return ""
     return "\n\n".join(
         [
-            "## Without tuning",
-            INTRODUCTION,
-            table(header, lines),
-            finding(rows),
-            table(["data set", *(TITLES[method] for method in NAMES)], seconds),
+            "### Tables of a textbook",
+            OF_TEXTBOOK,
+            _scores(scores, tuple(TABLES), ("gbmap", "linear", *TREES)),
+            _best_of_textbook(scores),
         ]
     )
+
+
+def _best_of_textbook(scores: Scores) -> str:
+    known = _known(scores, TABLES)
+    if not known:
+        return ""
+    best = sum(all(_ahead(scores, name, other) >= 0 for other in ("linear", *TREES)) for name in known)
+    return f"Of {len(known)} tables of a textbook, on which no setting was settled, gbmap is best on {best}."
 
 
 def finding(rows: Sequence[Row]) -> str:
     """How often a fit by defaults is no worse than the others by theirs, and by how much at worst."""
     scores = Scores.of(rows)
-    known = [name for name in REAL_SETS if scores.mean(name, "gbmap") is not None]
+    known = _known(scores)
     worst = min((_ahead(scores, name, "linear") for name in known), default=0.0)
     ahead = {other: sum(_ahead(scores, name, other) >= 0 for name in known) for other in ("linear", *TREES)}
     slow = [_ahead(scores, name, "ebm") >= 0 for name in known if _mean(scores, name, "ebm") is not None]
@@ -67,8 +108,94 @@ def finding(rows: Sequence[Row]) -> str:
         f"{max(-worst, 0):.3f} at most), of HistGradientBoosting on {ahead['hist-gradient-boosting']} "
         f"({close} if it may be behind by 0.01), of XGBoost on {ahead['xgboost']}, of explainable boosting "
         f"on {sum(slow)} of the {len(slow)} that it was run on. Its mean rank among the three "
-        f"that boost is {rank:.2f}. Refinement brings {gain:+.3f} on average."
+        f"that boost is {rank:.2f}. Refinement brings {gain:+.3f} on average. "
+        f"{defaults_repeats.finding(scores)} {_best_of_textbook(scores)}"
     )
+
+
+def glance(rows: Sequence[Row]) -> Glance:
+    """What the first page says: wins, and where and at what price not."""
+    scores = Scores.of(rows)
+    behind = {name: max(-_ahead(scores, name, other) for other in TREES) for name in _known(scores)}
+    far = [name for name, gap in sorted(behind.items(), key=lambda item: -item[1]) if gap > FAR]
+    slow = _times_as_long(scores, "hist-gradient-boosting")
+    return Glance(
+        "Accuracy without tuning",
+        headline(scores),
+        "defaults",
+        f"{len(behind)} real tables, five random 70/30 splits each, every model with the settings that it "
+        "comes with: R2 of numbers, log loss of classes. *Weak spots*: a tree-based model is ahead by more "
+        f"than {FAR} on {len(far)} of them ({', '.join(far) or 'none'}), and a fit takes {number(slow, 2)} "
+        f"times the processor time of HistGradientBoosting (median over the tables). "
+        f"{defaults_repeats.finding(scores)} {_best_of_textbook(scores)}".rstrip(),
+    )
+
+
+def headline(scores: Scores) -> str:
+    """The wins of defaults over defaults."""
+    known = _known(scores)
+    wins = {other: sum(_ahead(scores, name, other) >= 0 for name in known) for other in ("linear", *TREES)}
+    return (
+        f"Without tuning, gbmap is ahead of linear models on {wins['linear']} of {len(known)} tables, of "
+        f"XGBoost on {wins['xgboost']}, of HistGradientBoosting on {wins['hist-gradient-boosting']}"
+    )
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Scores of every table, the better to the right."""
+    import matplotlib.pyplot as plt
+
+    scores = Scores.of(rows)
+    groups: dict[str, list[str]] = {}
+    for name in _known(scores):
+        groups.setdefault(_figure(name)[0], []).append(name)
+    heights = [len(names) + 1 for names in groups.values()]
+    figure, axes = plt.subplots(
+        len(groups),
+        figsize=(9, 1.6 + 0.36 * sum(heights)),
+        layout="constrained",
+        squeeze=False,
+        height_ratios=heights,
+    )
+    for ax, (what, names) in zip(axes[:, 0], groups.items()):
+        _dots(ax, scores, sorted(names, key=lambda name: _mean(scores, name, "gbmap") or 0.0))
+        ax.set_xlabel(f"{what} on held-out rows, better to the right")
+        if what == "log loss":
+            ax.invert_xaxis()
+    handles, texts = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=len(PICTURED), frameon=False)
+    titled(figure, headline(scores))
+    return {"defaults": figure}
+
+
+def _dots(ax: Any, scores: Scores, names: Sequence[str]) -> None:
+    places = range(len(names))
+    for method, look in PICTURED.items():
+        color, marker = LOOKS[look]
+        ours = method == "gbmap"
+        style = {"color": color, "marker": marker, "s": 75 if ours else 40, "zorder": 3 if ours else 2}
+        values = [_mean(scores, name, method) for name in names]
+        ax.scatter(values, places, label=TITLES_PICTURED[method], linewidths=0, alpha=0.9, **style)
+    ax.set_yticks(places, names)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.grid(axis="y", color="0.9")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _known(scores: Scores, names: Iterable[str] = REAL_SETS) -> list[str]:
+    return [name for name in names if scores.mean(name, "gbmap") is not None]
+
+
+def _times_as_long(scores: Scores, other: str) -> float | None:
+    """The median over the tables of our processor time in units of another's."""
+    ratios = []
+    for name in _known(scores):
+        mine, theirs = (scores.mean(name, method, "cpu_seconds") for method in ("gbmap", other))
+        if mine is not None and theirs:
+            ratios.append(mine / theirs)
+    return median(ratios) if ratios else None
 
 
 def _figure(name: str) -> tuple[str, str, int]:

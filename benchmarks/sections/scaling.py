@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from benchmarks import verdicts
 from benchmarks.markdown import NOTHING, fixed, number, ratio, size, table
 from benchmarks.paper import TABLE_3
+from benchmarks.pictures import PALETTE, titled
 from benchmarks.problems import Size
-from benchmarks.records import OK, Row, matches, median_of
+from benchmarks.records import OK, Row, dates_of, matches, median_of
 from benchmarks.verdicts import Target
 
 TITLES = {
@@ -22,6 +24,7 @@ TITLES = {
     "ivis": "ivis",
 }
 OURS, RECIPE = "gbmap", "recipe-precompiled"
+PICTURED = {name: TITLES[name] for name in (OURS, RECIPE, "recipe-user", "lol", "pca-full")}
 
 # Ratios of a peer's time to ours: the larger, the better for us.
 LARGE_TARGETS = {
@@ -94,6 +97,7 @@ def section(rows: Sequence[Row]) -> str:
     return "\n\n".join(
         [
             "## Runtime (Table 3)",
+            *_picture(rows),
             INTRODUCTION,
             table(
                 ["n x p", *(TITLES[name] for name in methods)], [_times(rows, one, methods) for one in sizes]
@@ -127,6 +131,41 @@ def finding(rows: Sequence[Row]) -> str:
     told = [f"{TITLES[name]} {number(each)}" for name, each in peers.items() if each is not None]
     seconds = number(_seconds(rows, one, OURS))
     return f"{size(*one)} take gbmap {seconds} s; its peers, times as long: {'; '.join(told)}."
+
+
+def _picture(rows: Sequence[Row]) -> list[str]:
+    told = finding(rows)
+    return [f"![{told}](figures/scaling.png)", f"Rows of {dates_of(rows)}."] if told else []
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Seconds against columns, and against rows."""
+    import matplotlib.pyplot as plt
+
+    told = finding(rows)
+    if not told:
+        return {}
+    sizes = sorted({(int(row["n"]), int(row["p"])) for row in rows if row["n"]})
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sharey=True)
+    for ax, name, varied, fixed_at in (
+        (axes[0], "columns of 10^5 rows", 1, 100_000),
+        (axes[1], "rows of 25 columns", 0, 25),
+    ):
+        chosen = [one for one in sizes if one[1 - varied] == fixed_at]
+        for (method, title), color, marker in zip(PICTURED.items(), PALETTE, "oPsD^"):
+            times = [(one[varied], _seconds(rows, one, method)) for one in chosen]
+            known = [(at, seconds) for at, seconds in times if seconds is not None]
+            if known:
+                look = {"color": color, "marker": marker, "linewidth": 2.6 if method == OURS else 1.6}
+                ax.plot(*zip(*known), markersize=7, label=title, **look)
+        ax.set(xscale="log", yscale="log", xlabel=name)
+        ax.grid(color="0.93")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("seconds of a fit")
+    handles, texts = axes[1].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=5, frameon=False)
+    titled(figure, told)
+    return {"scaling": figure}
 
 
 def _fastest(rows: Sequence[Row], sizes: Sequence[Size]) -> str:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 import pandas as pd
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, Field
 
@@ -51,9 +51,7 @@ def answer(rows, ids):
     found = model.detector_.alarms(features)
     because = np.full(len(predicted), None, dtype=object)
     if found["is_alarm"].any():
-        reasons = model.detector_.explain(features[found["is_alarm"]])
-        values = np.abs(reasons.values.reshape(*reasons.values.shape[:2], -1)).sum(axis=2)
-        because[found["is_alarm"]] = reasons.feature_names[values.argmax(axis=1)]
+        because[found["is_alarm"]] = model.detector_.explain(features[found["is_alarm"]]).because_of
     with_id = np.array([each is not None for each in ids])
     for which, names in ((with_id, [each for each in ids if each is not None]), (~with_id, None)):
         if which.any():
@@ -102,13 +100,23 @@ async def lifespan(app):
 app = FastAPI(title="gbmap", lifespan=lifespan)
 
 
-@app.middleware("http")
-async def bound(request: Request, call_next):
+class Bound:
     """Refuse a body that is too long, or that does not say how long it is."""
-    length = request.headers.get("content-length", "0" if request.method == "GET" else "")
-    if not length.isdecimal() or int(length) > MOST_BYTES:
-        return JSONResponse({"detail": f"a body of at most {MOST_BYTES} bytes is read"}, 413)
-    return await call_next(request)
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        """Pass on what is short enough."""
+        answer = self.app
+        if scope["type"] == "http":
+            length = dict(scope["headers"]).get(b"content-length", b"0" if scope["method"] == "GET" else b"")
+            if not length.isdigit() or int(length) > MOST_BYTES:
+                answer = JSONResponse({"detail": f"a body of at most {MOST_BYTES} bytes is read"}, 413)
+        await answer(scope, receive, send)
+
+
+app.add_middleware(Bound)
 
 
 @app.post("/predict")
@@ -122,7 +130,7 @@ async def predict(request: Rows):
     except asyncio.QueueFull:
         raise HTTPException(503, "too many requests wait; try again") from None
     try:
-        return {"rows": await future, "drift": bool(monitor.alarms_)}
+        return JSONResponse({"rows": await future, "drift": bool(monitor.alarms_)})
     except ValueError as error:
         raise HTTPException(422, str(error)) from error
 

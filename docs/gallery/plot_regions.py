@@ -21,8 +21,7 @@ X = X[["age", "bmi", "bp", "s5"]].rename(columns={"bp": "pressure", "s5": "log_t
 model = GBMAPRegressor(n_components=2, l2_regularization=0.3, random_state=0).fit(X, y)
 
 # %%
-# What does each learner look at? Its half-space is told by at most three terms, fitted to the rows and
-# rounded.
+# Where is each learner active? At most three conditions on single columns say it, and how precisely they do.
 learner_cards(model, X, y).to_frame().iloc[:, :4]
 
 # %%

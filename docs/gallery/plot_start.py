@@ -11,8 +11,8 @@ of 442 patients with diabetes, and how far the disease went within a year. What 
 # Fit
 # ---
 # ``GBMAPRegressor`` and ``GBMAPClassifier`` are scikit-learn estimators: they go into pipelines, searches and
-# cross-validation. Columns need no scaling. X is a NumPy array, a pandas or polars frame, a sparse matrix or
-# a memory map; missing values and categories go through scikit-learn's preprocessing first.
+# cross-validation. Columns need no scaling, and missing values and categories stay as they are. X is a NumPy
+# array, a pandas or polars frame, a sparse matrix or a memory map.
 import tempfile
 from pathlib import Path
 

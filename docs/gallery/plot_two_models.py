@@ -28,7 +28,8 @@ print(
 )
 
 # %%
-# Four half-spaces from the linear model to the forest, with the mean difference of the two models there.
+# Four learners from the linear model to the forest: where they are active, in words, and the mean difference
+# of the two models there.
 difference = model_difference(linear, forest, X_train, n_components=4)
 difference.to_frame().round(2)
 

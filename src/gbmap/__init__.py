@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,14 +44,27 @@ _HOMES = {
     "save": "persistence",
 }
 
+_PACKAGES = {*_HOMES.values(), "datasets", "inspection", "losses", "onnx", "plots", "report", "sql"}
+
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"gbmap.{_HOMES[name]}"), name)
-    if name in _HOMES.values():
+    if name in _PACKAGES:
         return importlib.import_module(f"gbmap.{name}")
-    raise AttributeError(f"module 'gbmap' has no attribute {name!r}")
+    raise AttributeError(f"module 'gbmap' has no attribute {name!r}{_instead_of(name)}")
+
+
+def _instead_of(name: str) -> str:
+    """Return where a name is that somebody looks for at the top, if anywhere."""
+    if name.startswith("_"):  # tools ask modules for such names
+        return ""
+    for package in sorted(_PACKAGES):
+        with suppress(ImportError):  # of an extra that is not installed
+            if name in getattr(importlib.import_module(f"gbmap.{package}"), "__all__", ()):
+                return f": it is gbmap.{package}.{name}"
+    return ": write GBMAPRegressor or GBMAPClassifier" if name == "GBMAP" else ""
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *__all__, *_PACKAGES])

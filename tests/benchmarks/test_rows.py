@@ -177,7 +177,8 @@ def test_a_report_of_few_rows_goes_where_it_is_asked_to(tmp_path):
     assert "| concrete | 2 | 3 | 5 | 2 |" in texts["predictions"]
     assert "- recipe-user: missing: no JAX (1 times)" in texts["memory"]
     assert "*scaling: not measured yet.*" in texts["speed"]
-    assert line_of([texts["index"]], "[Speed]").endswith("| Not measured yet | - |")
+    assert "figures/" not in texts["index"]
+    assert line_of([texts["all"]], "[Speed]").endswith("| Not measured yet | - |")
 
 
 def test_the_committed_pages_say_what_the_committed_rows_do(measured):

@@ -10,7 +10,7 @@ from benchmarks.experiments.drift import INDICATORS
 from benchmarks.problems import CLASSIFICATION_SETS, REGRESSION_SETS
 from benchmarks.records import COLUMNS, OK, read_rows
 from benchmarks.runner import Settings
-from benchmarks.sections import costs, drift, drift_cuts, neighbours, scaling, sets
+from benchmarks.sections import costs, drift, drift_cuts, maps, neighbours, scaling, sets, shapley, stability
 
 
 def row(problem, method, status=OK, extra=None, **columns):
@@ -108,3 +108,30 @@ def test_a_cut_agrees_with_the_paper_if_both_drifters_do():
     text = drift_cuts.section(rows)
     assert "| qm9-10k | nN | 0.50 | 2.0 | 0.96 ± 0.01 (2) | 0.96 | 0.87 ± 0.01 (2) | 0.87 | yes |" in text
     assert text.endswith("is cut by 1 of 3 features (nN).")
+
+
+def test_a_map_that_is_behind_another_is_named_as_a_weak_spot():
+    scores = {"pca": 0.1, "umap": 0.9, "gbmap": 0.8}
+    rows = [row("concrete", method, extra={"score": score}) for method, score in scores.items()]
+    glance = maps.glance(rows)
+    assert glance.title.endswith("PCA's on 1 of 1, UMAP's on 0 of 1 tables")
+    assert "ahead of gbmap: UMAP on concrete;" in glance.text
+
+
+def test_a_coordinate_that_turns_its_sign_does_not_count_as_stable():
+    rows = [row("digits", "map", extra={"first": [0.9, -0.9], "second": [0.5, 0.3]}, seconds="2")]
+    text = stability.section(rows)
+    assert "| digits | first | - | 0.00 (-0.90) |" in text
+    assert "| digits | second | - | 0.40 (0.30) |" in text
+
+
+@pytest.mark.parametrize(
+    ("gap", "told"), [(1e-14, "as exactly as SHAP's"), (1e-3, "add up to the prediction;")]
+)
+def test_sums_are_called_exact_only_where_they_are(gap, told):
+    extra = {"gap": gap, "rows": 10}
+    times = {"attributions": "1e-4", "permutations": "1e-2"}
+    rows = [row("california", method, extra=extra, seconds=time) for method, time in times.items()]
+    title = shapley.glance(rows).title
+    assert told in title
+    assert title.endswith("takes 100 times as long")

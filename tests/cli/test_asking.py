@@ -10,6 +10,8 @@ import pytest
 import gbmap
 from gbmap._fitted.model import FittedModel
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 def test_a_model_is_scored_beside_what_was_known_at_the_fit(run, folder):
     document = json.loads(run("evaluate", folder / "price.gbmap", folder / "more.csv", "--json").out)
@@ -47,7 +49,7 @@ def test_the_difference_of_two_models_is_told_in_columns_that_one_of_them_knows(
     assert np.isclose(document["outputs"][0]["mean_absolute"], np.abs(of_second - of_first).mean())
     assert document["outputs"][0]["faithfulness"] > 0.7
     words = " ".join(each["half_space"] for each in document["half_spaces"][:2])
-    assert "city=Oslo" in words
+    assert "city is" in words
     text = run("difference", *models, folder / "more.csv", "--components", 4).out
     assert all(each["half_space"] in text for each in document["half_spaces"])
 
@@ -127,10 +129,35 @@ def test_the_sql_of_a_model_predicts_as_it_does(run, folder, tmp_path):
     assert "reads the columns size, age, city, sold (days)" in run(*given).out
     model, rows = gbmap.load(folder / "price.gbmap"), pd.read_csv(folder / "more.csv", dtype=str)
     with sqlite3.connect(":memory:") as database:
-        model.features(rows).astype({"city": object}).to_sql("rows", database, index=False)
-        found = [value for (value,) in database.execute(out.read_text())]
+        features = model.features(rows).astype({"city": object})
+        features.assign(id=rows["id"]).to_sql("rows", database, index=False)
+        found = dict(database.execute(out.read_text()))
     database.close()
-    np.testing.assert_allclose(np.sort(found), np.sort(model.predict(rows)), rtol=1e-9)
+    np.testing.assert_allclose([found[key] for key in rows["id"]], model.predict(rows), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["model.sql", "MODEL.SQL"])
+def test_the_ending_of_a_file_tells_the_format_of_an_export(run, folder, tmp_path, name):
+    ended = run("export", folder / "price.gbmap", "-o", tmp_path / name, "--json")
+    assert json.loads(ended.out)["format"] == "sql"
+    assert (tmp_path / name).read_text().startswith("WITH")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ["--to", "sql", "-o", "m.onnx"],
+            "--to sql and --out m.onnx name two formats; leave --to out, or end",
+        ),
+        (["-o", "m.txt"], "--out must end in .onnx or .sql, got m.txt; for others, say --to."),
+    ],
+)
+def test_an_export_whose_format_is_open_is_refused(run, folder, given, said):
+    ended = run("export", folder / "price.gbmap", *given)
+    assert ended.code == 2
+    assert ended.err.startswith(f"gbmap: {said}")
+    assert ended.err.count("\n") == 1
 
 
 def test_the_onnx_graph_of_a_model_predicts_as_it_does(run, folder, tmp_path):
@@ -163,8 +190,28 @@ def test_a_report_is_a_page_and_its_numbers(run, folder, tmp_path):
     assert "column 'size' is outside" in ended.out
     assert f"Wrote {page}." in ended.out
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
-    assert json.loads(numbers.read_text())["fitted"]["target"] == "price"
+    contents = json.loads(numbers.read_text())
+    assert contents["fitted"]["target"] == "price"
+    assert contents["performance"]["contenders"][0]["seconds"] > 0
+    assert [each["name"] for each in contents["data"]["dropped"]] == ["id"]  # a running number
+    assert "gbmap drift MODEL NEW" in contents["summary"]["steps"][1]["command"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "page.json"]
+
+
+def test_a_report_says_how_columns_were_read_and_which_rows_it_left_out(run, tmp_path):
+    pytest.importorskip("jinja2")
+    rng, page, numbers = np.random.default_rng(0), tmp_path / "page.html", tmp_path / "page.json"
+    paid = rng.uniform(1000, 9000, 80)
+    rows = {"paid": [f"{each:,.2f}" for each in paid], "y": np.where(np.arange(80) % 8, paid, np.nan)}
+    pd.DataFrame(rows).to_csv(tmp_path / "paid.csv", index=False)
+    given = ["-t", "y", "-m", 2, "-o", page, "--json-out", numbers]
+    ended = run("report", tmp_path / "paid.csv", *given)
+    assert ended.code == 0, ended.err
+    assert "10 of 80 rows have no target and were left out." in ended.out
+    assert f"{rows['paid'][0]!r} is read as" in ended.out
+    data = json.loads(numbers.read_text())["data"]
+    assert (data["n_without_target"], [each["name"] for each in data["readings"]]) == (10, ["paid"])
+    assert "10 rows of the table without" in page.read_text()
 
 
 @pytest.mark.parametrize("name", ["price", "class"])
@@ -292,7 +339,7 @@ def test_models_differ_in_some_of_several_categories(run, folder, rare, tmp_path
     ):
         ended = run("difference", *models, folder / "rare.csv", "-m", 2, "--json")
         assert ended.code == 0, ended.err
-        assert "city=Oslo" in json.loads(ended.out)["half_spaces"][0]["half_space"]
+        assert "city is" in json.loads(ended.out)["half_spaces"][0]["half_space"]
 
 
 @pytest.mark.parametrize("model", ["price.gbmap", "class.gbmap"])

@@ -32,6 +32,43 @@ def test_drift_ends_with_1_and_names_the_column_and_the_loss_to_expect(run, fold
     assert assessment["mean_loss"] > 0  # the target is in the table
 
 
+def test_a_constant_that_the_fit_has_dropped_is_found_when_it_changes(run, folder, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=400), "land": "NO", "rate": "1.50", "gone": ""})
+    table["y"] = table["x"].abs()
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    later = table.iloc[:100].assign(rate="1.5", land=["SE"] * 30 + ["NO"] * 70, gone=["1"] * 50 + [""] * 50)
+    later.to_csv(tmp_path / "later.csv", index=False)
+    later.drop(columns=["land", "gone"]).to_csv(tmp_path / "without.csv", index=False)
+    run("fit", tmp_path / "rows.csv", "-t", "y", "-o", tmp_path / "m.gbmap", "-m", 2)
+    found = json.loads(run("drift", tmp_path / "m.gbmap", tmp_path / "later.csv", "--json").out)["verdict"]
+    texts = {each["column"]: each["text"] for each in found["findings"]}
+    assert texts["land"] == "column 'land' was always 'NO' and is not in 30 % of the rows"
+    assert texts["gone"] == "column 'gone' was always missing and is not in 50 % of the rows"
+    assert texts.keys() == {"land", "gone"}
+    assert found["degree"] == "look"
+    page = tmp_path / "page.html"
+    run("report", "--model", tmp_path / "m.gbmap", "--new", tmp_path / "later.csv", "-o", page)
+    assert "was always 'NO' and is not in 30 % of the rows" in page.read_text(encoding="utf-8")
+    for name in ("rows", "without"):
+        quiet = json.loads(run("drift", tmp_path / "m.gbmap", tmp_path / f"{name}.csv", "--json").out)
+        assert not [each for each in quiet["verdict"]["findings"] if each["kind"] == "constant"]
+
+
+def test_findings_tell_dates_as_dates(run, folder, tmp_path):
+    table = pd.read_csv(folder / "more.csv", dtype=str).assign(sold="2031-05-04")
+    table.to_csv(tmp_path / "later.csv", index=False)
+    verdict = json.loads(run("drift", folder / "price.gbmap", tmp_path / "later.csv", "--json").out)[
+        "verdict"
+    ]
+    (finding,) = [each for each in verdict["findings"] if each["column"] == "sold (days)"]
+    assert re.fullmatch(
+        r"column 'sold' is outside 202\d-\d\d-\d\d to 202\d-\d\d-\d\d in 100 % of the rows, up to 2031-05-04",
+        finding["text"],
+    )
+    assert finding["advice"].startswith("time has gone on")
+
+
 def test_of_many_classes_the_one_that_moved_most_surely_is_told(run, folder, tmp_path):
     rows = pd.read_csv(folder / "houses.csv")[["size", "noise"]]
     rows["kind"] = "kind " + pd.qcut(rows["size"], 8, labels=False).astype(str)
@@ -141,7 +178,8 @@ def test_one_row_can_be_tested(run, folder, tmp_path):
     ended = run("drift", folder / "price.gbmap", tmp_path / "one.csv", "--json")
     assert ended.code in (0, 1)
     assert json.loads(ended.out)["rows"] == 1
-    assert " on 1 labelled row;" in run("drift", folder / "price.gbmap", tmp_path / "one.csv").out
+    told = run("drift", folder / "price.gbmap", tmp_path / "one.csv").out
+    assert re.search(" on 1 labelled row[;,]", told)
 
 
 def test_a_model_without_reference_rows_says_so(run, folder):
@@ -203,6 +241,15 @@ def test_a_model_of_too_few_rows_to_calibrate_says_so(run, tmp_path):
     assert "too few rows to calibrate" in ended.err
 
 
+@pytest.mark.filterwarnings("ignore:.* no row was held out")
+def test_a_page_of_classes_too_small_to_hold_rows_out_says_so(run, tmp_path):
+    rows = pd.DataFrame({"x": np.random.default_rng(0).normal(size=12), "y": list("abcdef") * 2})
+    rows.to_csv(tmp_path / "few.csv", index=False)
+    ended = run("report", tmp_path / "few.csv", "-t", "y", "-o", tmp_path / "few.html")
+    assert ended.code == 3
+    assert "the page needs rows held out of the fit" in ended.err
+
+
 @pytest.mark.parametrize("strange", ["castle", None])
 def test_rows_whose_class_is_missing_or_unknown_count_by_their_columns_alone(run, folder, tmp_path, strange):
     rows = pd.read_csv(folder / "more.csv", dtype=str)
@@ -217,6 +264,19 @@ def test_rows_whose_class_is_missing_or_unknown_count_by_their_columns_alone(run
     assert found["assessment"]["mean_loss"] == pytest.approx(known["assessment"]["mean_loss"], rel=0.2)
     assert f"the target of 1 row of {len(rows)} is missing or none that the model knows" in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_a_class_that_is_new_in_many_rows_is_drift_on_the_page_too(run, folder, tmp_path):
+    rows = pd.read_csv(folder / "more.csv", dtype=str)
+    rows.loc[: len(rows) // 2, "class"] = "castle"
+    rows.to_csv(tmp_path / "more.csv", index=False)
+    ended = run("drift", folder / "class.gbmap", tmp_path / "more.csv")
+    assert ended.code == 1
+    assert "% of the labels are of classes that the model does not know: 'castle'" in ended.out
+    page = ["--new", tmp_path / "more.csv", "-o", tmp_path / "page.html", "--max-rows", 50]
+    ended = run("report", "--model", folder / "class.gbmap", *page)
+    assert ended.code == 0, ended.err
+    assert "% of the labels are of classes that the model does not know: 'castle'" in ended.out
 
 
 def test_a_missing_target_does_not_hide_a_changed_relation(run, folder, tmp_path):

@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 from gbmap import GBMAPRegressor
 from gbmap.cli import main
-from gbmap.tables._text import LONGEST_ROW
+from gbmap.tables._formats.text import LONGEST_ROW
 
 
 def only_line(text):
@@ -179,8 +179,9 @@ def test_an_export_without_its_packages_names_their_extra(run, folder, tmp_path,
     assert 'pip install "gbmap[onnx]"' in only_line(ended.err)
 
 
+@pytest.mark.nightly
 def test_a_closed_pipe_ends_quietly(start, folder, tmp_path):
-    frame = pd.concat([pd.read_csv(folder / "more.csv")] * 100)
+    frame = pd.concat([pd.read_csv(folder / "more.csv")] * 30)
     frame.to_csv(tmp_path / "many.csv", index=False)
     process = start("transform", folder / "price.gbmap", tmp_path / "many.csv", "--keep", "id", "--quiet")
     assert process.stdout.readline().startswith("id,f1")
@@ -235,7 +236,7 @@ def test_a_full_disk_is_told(start, folder):
 
 
 def test_the_module_runs_as_the_program_does():
-    ended = subprocess.run([sys.executable, "-m", "gbmap.cli", "--version"], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-m", "gbmap", "--version"], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout[:6]) == (main(["--version"]), "gbmap ")
 
 

@@ -83,12 +83,11 @@ def test_a_column_can_be_taken_for_a_category_and_the_task_be_asked_for(run, fol
     assert (kinds["age"], document["task_reason"]) == ("category", "asked for")
 
 
-def test_the_same_table_gives_the_same_file_also_from_standard_input(run, start, folder):
+def test_the_same_table_gives_the_same_file_also_from_standard_input(run, folder):
     fit(run, folder, *CHOSEN, out="one.gbmap")
-    with open(folder / "houses.csv") as table:
-        given = ["-t", "price", "-o", folder / "two.gbmap", "--components", 3, "--quiet", *CHOSEN]
-        process = start("fit", "-", *given, stdin=table)
-        assert process.communicate()[1] == ""
+    given = ["-t", "price", "-o", folder / "two.gbmap", "--components", 3, "--quiet", *CHOSEN]
+    ended = run("fit", "-", *given, stdin=(folder / "houses.csv").read_bytes())
+    assert (ended.code, ended.err) == (0, "")
     assert (folder / "one.gbmap").read_bytes() == (folder / "two.gbmap").read_bytes()
 
 

@@ -30,7 +30,7 @@ def test_the_guide_can_be_followed_and_shows_what_is_printed(run, tmp_path, monk
     for line in commands:
         command, _, comment = line.partition("  # ends with ")
         if "|" in command:
-            shell = command.replace("gbmap", f"{shlex.quote(sys.executable)} -m gbmap.cli", 1)
+            shell = command.replace("gbmap", f"{shlex.quote(sys.executable)} -m gbmap", 1)
             code = subprocess.run(["bash", "-c", shell], stdout=subprocess.PIPE).returncode
         else:
             ended = run(*shlex.split(command)[1:])

@@ -2,8 +2,14 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
+
+from gbmap.cli._watching import _times
+from gbmap.tables import TableError
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +50,10 @@ def test_weeks_are_looked_at_one_by_one_and_the_change_is_dated(run, folder, lat
 
 
 @pytest.mark.parametrize(
-    ("every", "n_batches"), [("hour", 40), ("day", 2), ("month", 1), ("15", 3), (None, 2)]
+    ("every", "n_batches"), [("hour", 26), ("day", 2), ("month", 1), ("10", 3), (None, 2)]
 )
 def test_a_batch_is_a_period_or_a_number_of_rows(run, folder, later, tmp_path, every, n_batches):
-    later.iloc[:40].to_csv(tmp_path / "some.csv", index=False)
+    later.iloc[:26].to_csv(tmp_path / "some.csv", index=False)
     options = ["--time", "when", *(["--every", every] if every else [])]
     ended = watch(run, folder, tmp_path / "some.csv", *options, "--json")
     assert ended.code == 0
@@ -62,17 +68,33 @@ def test_rows_without_times_come_in_their_order(run, folder, later):
 
 
 def test_a_state_goes_on_where_it_was_and_counts_no_row_twice(run, folder, later, tmp_path):
-    state, options = tmp_path / "state.gbmap", ("--time", "when", "--every", "day", "--json")
-    later.iloc[:240].to_csv(tmp_path / "first.csv", index=False)
+    state, options = tmp_path / "state.gbmap", ("--time", "when", "--every", "week", "--json")
+    later.iloc[:336].to_csv(tmp_path / "first.csv", index=False)
     first = watch(run, folder, tmp_path / "first.csv", *options, "--state", state)
     second = watch(run, folder, folder / "later.csv", *options, "--state", state)
     at_once = watch(run, folder, folder / "later.csv", *options)
     assert (first.code, second.code, at_once.code) == (0, 1, 1)
     assert lines(first) + lines(second) == lines(at_once)
-    note = "gbmap: note: 240 rows up to 2025-03-12T23:00:00Z left out: the state has seen them.\n"
+    note = "gbmap: note: 336 rows up to 2025-03-16T23:00:00Z left out: the state has seen them, "
+    note += "or they came late.\n"
     assert second.err == note
     again = watch(run, folder, folder / "later.csv", *options, "--state", state)
     assert (again.code, again.out) == (1, "")  # an alarm stands
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_rows_of_the_last_time_that_come_later_are_taken(run, folder, later, tmp_path, grows):
+    state, options = tmp_path / "state.gbmap", ("--time", "day", "--every", "day", "--json")
+    table = later.iloc[:60].assign(day=later["when"].str[:10])
+    table.iloc[:40].to_csv(tmp_path / "noon.csv", index=False)
+    table.iloc[0 if grows else 40 :].to_csv(tmp_path / "evening.csv", index=False)
+    table.to_csv(tmp_path / "all.csv", index=False)
+    tables = [tmp_path / name for name in ("noon.csv", "evening.csv", "all.csv")]
+    n_rows = [
+        sum(each["n_rows"] for each in lines(watch(run, folder, path, *options, "--state", state)))
+        for path in tables
+    ]
+    assert n_rows == [40, 20, 0]
 
 
 def test_labels_come_later_by_their_ids(run, folder, later, tmp_path):
@@ -105,7 +127,7 @@ def test_targets_that_are_missing_or_of_an_unknown_class_are_no_labels(run, fold
 def test_metrics_and_a_picture_are_written(run, folder, later, tmp_path):
     metrics, picture = tmp_path / "gbmap.prom", tmp_path / "life.png"
     ended = watch(
-        run, folder, folder / "later.csv", "--every", 50, "--metrics", metrics, "--picture", picture
+        run, folder, folder / "later.csv", "--every", 90, "--metrics", metrics, "--picture", picture
     )
     assert ended.code == 1
     assert 'gbmap_monitor_drift{model="price.gbmap"} 1\n' in metrics.read_text()
@@ -126,8 +148,9 @@ def test_a_page_shows_the_batches_and_since_when(run, folder, later, tmp_path):
     told = json.loads(numbers.read_text())["drift"]["over_time"]
     weeks = lines(watch(run, folder, tmp_path / "new.csv", *options, "--json"))
     assert told["n_rows"] == [168, 168, 168, 32]
-    assert told["expected_loss"] == pytest.approx([week["expected_loss"] for week in weeks], rel=1e-4)
-    assert told["known_loss"] == pytest.approx([week["mean_loss"] for week in weeks], rel=1e-4)
+    assert told["error_name"] == "typical error (RMSE)"
+    for error, loss in {"expected_error": "expected_loss", "known_error": "mean_loss"}.items():
+        assert np.square(told[error]) == pytest.approx([week[loss] for week in weeks], rel=1e-4)
     found = [alarm["summary"] for week in weeks for alarm in week["new_alarms"]]
     assert [change["summary"] for change in told["changes"]] == found
     assert found[0] in ended.out
@@ -222,3 +245,33 @@ def test_labels_of_one_table_are_taken_in_the_order_of_their_rows(run, folder, l
     alarm = lines(ended)[-1]["new_alarms"][0]
     assert alarm["source"] == "labels"
     assert 195 <= alarm["since_row"] <= 205
+
+
+@pytest.mark.parametrize(
+    ("written", "order", "meant"),
+    [
+        (["25.12.2012 14:30", "1.2.2013"], "", ["2012-12-25T14:30Z", "2013-02-01T00:00Z"]),
+        (["9/25/2012", "9/12/2012"], "", ["2012-09-25T00:00Z", "2012-09-12T00:00Z"]),
+        (["09/12/2012"], "dmy", ["2012-12-09T00:00Z"]),
+        (["2012-12-09T10:00:00+02:00"], "", ["2012-12-09T08:00Z"]),
+    ],
+)
+def test_times_are_read_as_people_write_them(written, order, meant):
+    found = _times(pd.Series(written), "new.csv", "when", order)
+    assert found.tolist() == [pd.Timestamp(each) for each in meant]
+
+
+def test_times_that_cannot_be_read_are_one_sentence():
+    with pytest.raises(
+        TableError, match="the day or the month may come first, such as '09/12/2012' in row 1"
+    ):
+        _times(pd.Series(["09/12/2012"]), "new.csv", "when", "")
+    with pytest.raises(
+        TableError, match=r"new.csv: column 'when' holds 'soon' in row 2, which is no date or time"
+    ):
+        _times(pd.Series(["25.12.2012", "soon"]), "new.csv", "when", "")
+    for gap in (["2012-12-25", None], [3.0, np.nan]):
+        with pytest.raises(
+            TableError, match=r"new.csv: column 'when' is missing in row 2; --time must be there"
+        ):
+            _times(pd.Series(gap), "new.csv", "when", "")

@@ -11,6 +11,8 @@ import pytest
 
 import gbmap
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 @pytest.fixture
 def ask(run, shop):
@@ -185,13 +187,19 @@ def test_the_page_has_the_scores_of_the_fit(shop, run, tmp_path):
 def test_sql_predicts_as_the_model_does(shop, run, model, predicted, tmp_path):
     out = tmp_path / "model.sql"
     given = ["export", shop.folder / "model.gbmap", "--to", "sql", "--dialect", "sqlite", "-o", out]
-    assert run(*given, "--quiet").code == 0
+    assert 'It passes on id, order "no.", note; --keep names others' in run(*given, "--quiet").out
     features = model.features(shop.later).astype(dict.fromkeys(model.schema_.categories, object))
+    keys = shop.later.reset_index(drop=True)[["id", 'order "no."', "note"]]
+    features = features.reset_index(drop=True).join(keys)
     with sqlite3.connect(":memory:") as database:
         features.to_sql("data", database, index=False)
         found = pd.read_sql(out.read_text(), database)
     database.close()
     assert len(found) == 150
+    assert found["id"].tolist() == keys["id"].tolist()
+    assert run(*given, "--no-keep", "--quiet").code == 0
+    assert '"id"' not in out.read_text()
+    assert "--keep and --no-keep are for --to sql" in run(*given, "--keep", "id", "--no-keep").err
     if shop.target == "paid":
         np.testing.assert_allclose(found["prediction"], predicted["prediction"], rtol=1e-9)
     else:

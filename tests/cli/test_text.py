@@ -94,6 +94,23 @@ def test_progress_that_goes_to_a_file_is_a_line_now_and_then(capsys, monkeypatch
     assert capsys.readouterr() == ("", "reading 50,000 rows\nfitting 2 of 2 learners\n")
 
 
+def test_progress_says_how_long_a_step_goes_on(capsys, monkeypatch):
+    times = iter([0.0, 0.0, 3.0, 60.0, 61.0, 1061.0, 1062.0])
+    monkeypatch.setattr("gbmap.cli._screen.monotonic", lambda: next(times))
+    with Screen().progress() as progress:
+        progress("reading", 50_000, 200_000)  # the pace is told from here on
+        progress("reading", 100_000, 200_000)
+        progress("fitting", 0, 100)
+        progress("fitting", 1, 100)
+        progress("fitting", 10, 100)
+        progress("fitting", 11, 11)  # no more of them are worth their while
+    assert capsys.readouterr().err.splitlines() == [
+        "reading 100,000 of 200,000 rows, about 6 s left",
+        "fitting 0 of at most 100 learners",
+        "fitting 10 of at most 100 learners, at most 2 h 30 min left",
+    ]
+
+
 def test_a_step_that_counts_nothing_is_named(capsys, monkeypatch):
     monkeypatch.setattr("gbmap.cli._screen._SECONDS_BETWEEN_LINES", 0.0)
     with Screen().progress() as progress:

@@ -57,7 +57,7 @@ def test_rows_beyond_the_memory_of_workers_are_fitted_from_files_to_the_same_bit
 def test_rows_that_fit_stay_in_memory(problem, opened, monkeypatch):
     X, y = problem
     set_workers(monkeypatch, (8 * X.nbytes, 1))
-    GBMAPRegressor(1, random_state=0).fit(da.from_array(X, chunks=60_000), y)
+    GBMAPRegressor(1, knots=0, refine=False, random_state=0).fit(da.from_array(X, chunks=60_000), y)
     assert not opened
 
 
@@ -68,9 +68,9 @@ def test_parquet_file_read_by_a_worker_short_of_memory_has_the_bits_of_the_local
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=30_000)
     rows = dd.read_parquet(tmp_path / "rows.parquet", split_row_groups=1)
-    local = GBMAPRegressor(2, random_state=0).fit(frame[list("abcd")], y)
+    local = GBMAPRegressor(2, knots=0, refine=False, random_state=0).fit(frame[list("abcd")], y)
     set_memory_in_use(monkeypatch, 0.6, tmp_path)
-    model = GBMAPRegressor(2, random_state=0).fit(rows[list("abcd")], rows["y"])
+    model = GBMAPRegressor(2, knots=0, refine=False, random_state=0).fit(rows[list("abcd")], rows["y"])
     np.testing.assert_array_equal(contents(model), contents(local))
     assert rows.npartitions == 7
     assert (30_000, 4) in opened

@@ -43,11 +43,11 @@ def classes(y, n_classes=3):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 4, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def detector(model, X, y, **further):
@@ -127,7 +127,8 @@ def test_every_kind_is_here():
     assert list(all_kinds()) == KINDS
 
 
-@pytest.mark.parametrize("n", [2, 20, 500])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("n", [20, 2, 500])
 def test_rows_of_the_same_distribution_are_no_shift(n):
     X, y = draw()
     found = detector(regressor().fit(X, y), X, y)
@@ -300,7 +301,7 @@ def test_a_model_without_learners_never_shifts():
     assessment = detector(regressor().fit(X, y), X, y).assess(X[:10] + 100)
     assert (assessment.shift, assessment.standard_error, assessment.delta) == (0, 0, 0)
     assert (assessment.p_value, is_shifted(assessment), assessment.distance) == (1, False, 0)
-    assert set(assessment.coordinates.half_spaces) <= {"everywhere", "nowhere"}
+    assert {words.split(",")[0] for words in assessment.coordinates.half_spaces} <= {"everywhere", "nowhere"}
 
 
 def test_regions_are_those_of_the_reference_with_the_rows_of_the_batch():
@@ -362,12 +363,12 @@ def test_no_more_than_twenty_regions_have_a_line_and_the_rest_is_counted_togethe
 
 
 def test_the_share_of_unseen_patterns_is_as_expected_without_drift_and_above_it_with_drift():
-    X, y = draw(1000, p=4)
+    X, y = draw(3000, p=4)
     y += np.maximum(X[:, 2] * X[:, 3], 0)
-    found = detector(regressor(n_components=10).fit(X, y), X, y)
+    found = detector(regressor(n_components=16, l2_regularization="auto").fit(X, y), X, y)
     same, moved = found.assess(draw(4000, p=4, seed=1)[0]), found.assess(4 * draw(4000, p=4, seed=1)[0])
     patterns = regions(found.estimator_, X, max_regions=10_000).n_rows
-    assert same.expected_unseen_share == (patterns == 1).sum() / 1000
+    assert same.expected_unseen_share == (patterns == 1).sum() / 3000
     assert same.expected_unseen_share > 0.01
     assert same.unseen_share == pytest.approx(same.expected_unseen_share, abs=0.01)
     assert moved.unseen_share > 3 * moved.expected_unseen_share
@@ -407,7 +408,7 @@ def test_through_a_pipeline_the_answer_is_in_the_columns_and_words_of_the_user()
     assert moved.feature_names[np.abs(moved.contributions).argmax()] == "age"
     assert_allclose(moved.contributions[0], 0, atol=0.1)
     words = " ".join([*assessment.coordinates.half_spaces, *assessment.regions.descriptions])
-    assert "city=" in words
+    assert "city" in words
     assert "age" in words
 
 
@@ -614,7 +615,7 @@ def test_rows_that_do_not_fit_the_model_are_refused():
         of_frames.assess(frame.rename(columns={"age": "years"}))
 
 
-def test_labels_of_an_unknown_class_are_refused():
+def test_labels_of_an_unknown_class_are_refused_where_no_verdict_could_tell_them():
     found, X, _, _ = all_kinds()["three classes"]
     with pytest.raises(ValueError, match=r"y must hold classes of the fit only.*'z'"):
         found.assess(X, np.repeat("z", len(X)))

@@ -198,14 +198,14 @@ def test_p_values_count_the_calibration_rows_at_or_above():
 def test_p_values_are_exactly_valid_for_rows_exchangeable_with_the_calibration_rows():
     X, y = make_rows()
     model = regressor().fit(X, y)
-    X_new, y_new = make_rows(150 * 69, seed=1)
+    X_new, y_new = make_rows(80 * 69, seed=1)
     p = []
-    for rows, labels in zip(np.split(X_new, 150), np.split(y_new, 150)):
+    for rows, labels in zip(np.split(X_new, 80), np.split(y_new, 80)):
         detector = DriftDetector(model).fit(X, y, X_cal=rows[:19], y_cal=labels[:19])
         p.append(detector.p_values(rows[19:]))
     for level in (0.05, 0.1, 0.25, 0.5):
         # Of 20 equally likely ranks so many count; a lot of calibration rows sets a rate of its own.
-        spread = np.sqrt(level * (1 - level) / 20 / 150)
+        spread = np.sqrt(level * (1 - level) / 20 / 80)
         assert abs((np.concatenate(p) <= level).mean() - level) < 4 * spread
 
 
@@ -338,6 +338,7 @@ def false_alarms_and_ranking(seed, n_columns):
 _SIZES_AND_SHIFTS = [(5000, 0), (2000, 0), (2000, 0), (2000, 4)]
 
 
+@pytest.mark.nightly
 def test_fifty_random_columns_change_neither_the_rate_of_false_alarms_nor_the_ranking():
     plain, noisy = (
         np.array([false_alarms_and_ranking(seed, n_columns) for seed in range(5)]) for n_columns in (4, 54)

@@ -1,5 +1,6 @@
 """What a detector asks of a model about rows: nothing is computed twice."""
 
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gbmap import DriftDetector, GBMAPRegressor
 from gbmap._core.ensemble import Ensemble
-from gbmap._fitted.words import HalfSpace
+from gbmap._fitted.words import Teller
 from gbmap.plots import DriftDisplay
 
 RNG = np.random.default_rng(0)
@@ -68,8 +69,16 @@ def test_an_assessment_reads_rows_once_and_projects_the_reference_once(prepared,
 
 def test_the_words_of_learners_are_found_once_for_all_batches(prepared, monkeypatch):
     first = prepared.assess(NEW)
-    monkeypatch.setattr(HalfSpace, "of", None)
+    monkeypatch.setattr(Teller, "learner", None)
     assert list(prepared.assess(NEW[:20]).coordinates.half_spaces) == list(first.coordinates.half_spaces)
+
+
+def test_the_loss_to_expect_is_learned_once_for_all_batches_and_copies(prepared, monkeypatch):
+    first = prepared.estimate_loss(NEW)
+    monkeypatch.setattr("gbmap.drift.loss_estimate.IsotonicRegression", None)
+    for detector in (prepared, pickle.loads(pickle.dumps(prepared))):
+        np.testing.assert_array_equal(detector.estimate_loss(NEW).upper, first.upper)
+        assert detector.estimate_loss(NEW[:1]).mean == first.losses[0]
 
 
 def test_an_explanation_projects_each_row_once_however_many_neighbours_it_has(prepared, rows_met):

@@ -19,7 +19,7 @@ from gbmap.inspection import attributions
 
 
 def regressor(**settings):
-    return GBMAPRegressor(**{"n_components": 3, "random_state": 0} | settings)
+    return GBMAPRegressor(**{"n_components": 3, "l2_regularization": 1e-3, "random_state": 0} | settings)
 
 
 def make_rows(n=200, seed=0):
@@ -215,3 +215,28 @@ def test_preprocessing_that_mixes_columns_has_an_indicator_but_no_explanation():
     assert np.isfinite(detector.indicator(X)).all()
     with pytest.raises(ValueError, match="the step PCA cannot be followed back"):
         detector.explain(X)
+
+
+@pytest.mark.parametrize("makes_classes", [False, True])
+def test_rows_blame_the_column_that_makes_them_strange_and_their_parts_add_up_as_ever(makes_classes):
+    X, y = make_frame(400)
+    y = X["kind"].to_numpy() if makes_classes else y
+    X = X.assign(town=X["kind"].str[::-1])
+    model = (GBMAPClassifier if makes_classes else GBMAPRegressor)(3, random_state=0).fit(X[:200], y[:200])
+    detector = DriftDetector(model).fit(X[:200], y[:200], X_cal=X[200:], y_cal=y[200:])
+    new = X[:90].copy()
+    new.loc[:29, "age"] = np.nan
+    new.loc[30:59, "town"] = "mauve"
+    new.loc[10:19, "size"] = 50.0  # and is far besides
+    found = detector.explain(new)
+    assert set(found.because_of[:30]) == {"age"}
+    assert set(found.because_of[30:60]) == {"town"}
+    sizes = np.abs(found.values).reshape(90, 4, -1).sum(axis=2)
+    assert found.because_of[60:].tolist() == found.feature_names[sizes[60:].argmax(axis=1)].tolist()
+    assert found.strange.sum(axis=0).tolist() == [0, 0, 30, 30]
+    assert "60 rows strange, most of them by age" in repr(found)
+    assert "strange" not in repr(detector.explain(X))
+    assert_adds_up(found, found.differences)
+    np.testing.assert_allclose(
+        np.abs(found.differences).reshape(90, -1).sum(axis=1), detector._measure(new).differences, atol=1e-9
+    )

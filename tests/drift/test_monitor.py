@@ -12,7 +12,7 @@ from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
 from gbmap.drift import DriftMonitor
 from gbmap.drift._suspects import Suspects
 
-LEARN = {"n_components": 5, "random_state": 0}
+LEARN = {"n_components": 5, "random_state": 1}
 
 
 def draw(n, seed, move=0.0):
@@ -45,7 +45,7 @@ def feed(monitor, X, y=None, size=50, **more):
 
 
 def test_rows_like_those_of_the_calibration_raise_no_alarm_and_others_do_at_once(monitor):
-    quiet = feed(monitor, *draw(2000, 1))
+    quiet = feed(monitor, *draw(2000, 1), size=200)
     assert not monitor.alarms_
     assert max(update.p_value for update in quiet) <= 1
     moved = feed(monitor, *draw(200, 2, move=2.0))
@@ -55,8 +55,13 @@ def test_rows_like_those_of_the_calibration_raise_no_alarm_and_others_do_at_once
     assert monitor.n_rows_ == 2200
 
 
+def test_a_monitor_that_has_seen_nothing_can_be_asked(monitor):
+    assert (monitor.alarms_, monitor.n_rows_, monitor.n_labelled_, monitor.n_waiting_) == ([], 0, 0, 0)
+    assert (monitor.last_time_, monitor.p_values_) == ("", {"rows": 1.0, "labels": 1.0})
+
+
 def test_an_alarm_says_since_when_by_which_columns_where_and_what_the_loss_is(monitor):
-    feed(monitor, *draw(500, 1), time="2026-01-01")
+    feed(monitor, *draw(500, 1), size=100, time="2026-01-01")
     X, y = draw(100, 2, move=2.5)
     alarm = monitor.update(X, y, time=[f"2026-02-01T00:{k // 2:02d}" for k in range(100)]).new_alarms[0]
     assert 490 <= alarm.since_row <= 510
@@ -67,6 +72,8 @@ def test_an_alarm_says_since_when_by_which_columns_where_and_what_the_loss_is(mo
     assert alarm.mean_loss > 3 * alarm.calibration_loss
     assert alarm.expected_loss > 2 * alarm.calibration_loss
     assert not {"nowhere", "everywhere"} & set(alarm.regions)
+    before, since = (f"{np.sqrt(loss):.4g}" for loss in (alarm.calibration_loss, alarm.mean_loss))
+    assert alarm.summary.endswith(f". RMSE {before} -> {since} since.")
     for told in ("x0", alarm.since_time, alarm.regions[0]):
         assert told in alarm.summary
 
@@ -98,11 +105,11 @@ def test_without_a_share_for_labels_they_raise_no_alarm_and_rows_get_all_of_the_
     assert p_values[0] == pytest.approx(2 * p_values[1])
 
 
-@pytest.mark.parametrize("size", [1, 7, 300])
+@pytest.mark.parametrize("size", [1, 7])
 def test_the_capitals_do_not_depend_on_how_rows_are_batched(detector, size):
-    X, y = draw(60, 5, move=0.5)
+    X, y = draw(24, 5, move=0.5)
     one, other = (DriftMonitor(detector, random_state=3) for _ in range(2))
-    last, whole = feed(one, X, y, size)[-1], feed(other, X, y, 60)[-1]
+    last, whole = feed(one, X, y, size)[-1], feed(other, X, y, 24)[-1]
     assert (last.log_capital, last.label_log_capital) == (whole.log_capital, whole.label_log_capital)
 
 
@@ -113,18 +120,19 @@ def test_a_monitor_goes_on_after_a_restart_to_the_same_bits(detector, tmp_path):
 
     def live(restarts):
         monitor, told = DriftMonitor(detector, random_state=9), []
-        for k in range(0, 600, 40):
+        for k in range(0, 600, 100):
             if restarts:
                 gbmap.save(monitor, tmp_path / "state.gbmap")
                 monitor = gbmap.load(tmp_path / "state.gbmap")
-            stop = min(k + 40, 600)
+            stop = k + 100
             update = monitor.update(X[k:stop], y[k:stop], ids=range(k, stop), time=f"{k:03d}")
             told.append(update.to_dict())
         told.append(monitor.add_labels(range(0, 600, 3), np.full(200, 5.0)).to_dict())
         return told, [alarm.to_dict() for alarm in monitor.alarms_], monitor.to_prometheus()
 
-    assert live(restarts=True) == live(restarts=False)
-    assert live(restarts=True)[1]
+    restarted = live(restarts=True)
+    assert restarted == live(restarts=False)
+    assert restarted[1]
 
 
 def test_labels_come_late_or_never_and_count_as_if_they_had_come_at_once(detector):
@@ -139,7 +147,7 @@ def test_labels_come_late_or_never_and_count_as_if_they_had_come_at_once(detecto
     assert update.label_log_capital == expected.label_log_capital
     assert late.n_waiting_ == 0
     assert late.n_labelled_ == at_once.n_labelled_ == 200
-    assert late._timeline["realised"] == pytest.approx(at_once._timeline["realised"])
+    assert late.state_.timeline["realised"] == pytest.approx(at_once.state_.timeline["realised"])
 
 
 def test_labels_before_their_rows_are_counted_and_not_kept(monitor):
@@ -220,7 +228,7 @@ def test_blocks_and_seasons_need_rows_to_compare_with(detector):
     X, y = draw(300, 11)
     monitor.update(X, y, season=np.arange(300) % 2)
     assert not monitor.alarms_
-    assert monitor._of_rows.martingale.n == monitor._of_labels.martingale.n == 60
+    assert monitor.state_.of_rows.martingale.n == monitor.state_.of_labels.martingale.n == 60
     monitor.update(*draw(300, 12, move=2.0), season=1)
     assert len(monitor.alarms_) == 2
 
@@ -269,16 +277,19 @@ def test_any_model_and_any_columns(kind, tmp_path):
         assert gbmap.load(tmp_path / "monitor.gbmap").to_prometheus() == monitor.to_prometheus()
 
 
-def test_the_quick_signal_is_right_for_one_look_and_wrong_for_many(detector):
-    updates = feed(DriftMonitor(detector, random_state=0), draw(4000, 14)[0], size=20)
+def test_the_quick_signal_is_right_for_one_look_and_wrong_for_many(monitor):
+    # The number of alarms among 20 rows takes few values: the chance of one that counts is 2 to 5 %, so that
+    # it takes a hundred looks and more to be sure of seeing it.
+    updates = feed(monitor, draw(20 * 200, 17)[0], size=20)
     share = np.mean([update.batch_p_value <= 0.05 for update in updates])
     assert 0 < share < 0.09
+    assert not monitor.alarms_
 
 
 def test_the_record_of_many_batches_is_bounded_and_loses_no_row(detector):
     monitor = DriftMonitor(detector, random_state=0)
     monitor.update(*draw(1, 0), time="first")
-    timeline = monitor._timeline
+    timeline = monitor.state_.timeline
     for k in range(5000):
         timeline.add(f"{k}", f"{k}", first_row=1 + k, n_rows=1, n_alarms=k % 2, log_capital=float(k))
     assert len(timeline) <= 2000
@@ -315,7 +326,62 @@ def test_a_monitor_knows_its_own_detector(detector, monitor, tmp_path):
 def test_columns_are_those_of_the_last_rows_since_the_change():
     found = Suspects.new()
     for row in range(300):
-        found.add(np.array([row]), np.array([[row, 1.0]]), np.zeros((1, 1), np.uint8))
+        found.add(
+            np.array([row]), np.array([[1.0, row]]), np.zeros((1, 1), np.uint8), np.zeros((1, 2), dtype=bool)
+        )
     assert found.rows.tolist() == list(range(100, 300))
-    assert found.columns(since=298).tolist() == [298.5, 1.0]
-    assert found.columns(since=300).tolist() == [0.0, 0.0]
+    assert found.columns(since=298) == [(1, 298.5), (0, 1.0)]
+    assert found.columns(since=300) == []
+
+
+@pytest.mark.parametrize(
+    ("n_strange", "order"), [(0, [0, 1]), (1, [0, 2, 1]), (3, [2, 0, 1]), (4, [2, 0, 1])]
+)
+def test_columns_are_blamed_by_the_rows_that_they_alarm(n_strange, order):
+    found, strange = Suspects.new(), np.zeros((4, 3), dtype=bool)
+    strange[:n_strange, 2] = True
+    shares = np.tile([3.0, 1.0, 0.0], (4, 1))
+    found.add(np.arange(4), shares, np.zeros((4, 1), np.uint8), strange)
+    assert found.columns(since=0) == [(k, float(shares[0, k])) for k in order]
+
+
+def mixed(n, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["a", "b"]).assign(c=rng.choice(["x", "y", "z"], n))
+    return X, X["b"] ** 2 + 3 * (X["c"] == "x") + 0.3 * X["a"]
+
+
+@pytest.mark.parametrize(("column", "value"), [("a", np.nan), ("c", "new")])
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_monitor_blames_the_column_that_makes_rows_strange(column, value, is_restarted, tmp_path):
+    X, y = mixed(500, 0)
+    model = GBMAPRegressor(5, random_state=0).fit(X[:300], y[:300])
+    detector = DriftDetector(model).fit(X[:300], y[:300], X_cal=X[300:], y_cal=y[300:])
+    monitor, (Z, _) = DriftMonitor(detector, random_state=0), mixed(200, 1)
+    monitor.update(Z[:50])
+    if is_restarted:
+        gbmap.save(monitor, tmp_path / "monitor.gbmap")
+        monitor = gbmap.load(tmp_path / "monitor.gbmap")
+    moved = Z[50:].assign(**{column: value})
+    alarm = monitor.update(moved).new_alarms[0]
+    assert alarm.columns[0] == column == detector.verdict(moved).findings[0].column
+    assert f"by {column}, " in alarm.summary
+    sizes = detector.explain(moved).sizes
+    k = list(X).index(column)
+    assert alarm.shares[0] == pytest.approx(sizes[:, k].mean(), rel=0.05)  # still of f - f_kNN
+
+
+def test_labels_of_a_class_that_the_model_does_not_know_are_refused_with_a_way_out():
+    X, y = draw(400, 0)
+    labels = np.where(y > 1, "high", "low").astype(object)
+    monitor = DriftMonitor(fitted(GBMAPClassifier(**LEARN), X, labels), random_state=0)
+    new = labels[:20].copy()
+    new[3] = "odd"
+    with pytest.raises(ValueError, match=r"\['high', 'low'\], got \['odd'\] too; pass None in their place"):
+        monitor.update(X[:20], new)
+    monitor.update(X[:20], ids=range(20))
+    with pytest.raises(ValueError, match="pass None in their place"):
+        monitor.add_labels([3], ["odd"])
+    assert (monitor.n_rows_, monitor.n_waiting_) == (20, 20)
+    new[3] = None
+    assert monitor.add_labels(range(20), new).n_labelled == 19

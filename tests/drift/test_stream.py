@@ -43,6 +43,7 @@ def test_p_values_are_uniform_whatever_the_scores_and_however_few_calibrate(n_ca
     assert means.std() == pytest.approx(np.sqrt(1 / 12 / 40), rel=0.35)
 
 
+@pytest.mark.nightly
 def test_against_the_calibration_rows_alone_the_same_bets_find_drift_where_there_is_none():
     rng, lives = np.random.default_rng(0), [[], []]
     for seed in range(30):

@@ -73,7 +73,7 @@ def detectors(arithmetic):
 
 def test_alarms_and_p_values_of_a_row_do_not_depend_on_the_rows_beside_it(detectors):
     new, _ = make_rows(100, seed=2)
-    few = new[:4]
+    few = new[:3]
 
     def alone(method):
         return np.concatenate([method(row[None]) for row in few])
@@ -83,19 +83,19 @@ def test_alarms_and_p_values_of_a_row_do_not_depend_on_the_rows_beside_it(detect
             detector.set_threshold(quantile=quantile)
             labels = alone(detector.predict)
             for rows in (few, new):
-                np.testing.assert_array_equal(detector.predict(rows)[:4], labels)
-                np.testing.assert_array_equal(detector.decision_function(rows)[:4] < 0, labels == -1)
+                np.testing.assert_array_equal(detector.predict(rows)[:3], labels)
+                np.testing.assert_array_equal(detector.decision_function(rows)[:3] < 0, labels == -1)
             assert detector.assess(few).share_over_threshold == (labels == -1).mean()
         for rows in (few, new):
-            np.testing.assert_array_equal(detector.p_values(rows)[:4], alone(detector.p_values))
-            np.testing.assert_allclose(detector.indicator(rows)[:4], alone(detector.indicator), atol=1e-10)
+            np.testing.assert_array_equal(detector.p_values(rows)[:3], alone(detector.p_values))
+            np.testing.assert_allclose(detector.indicator(rows)[:3], alone(detector.indicator), atol=1e-10)
 
 
 def test_explanations_and_expected_losses_of_a_row_do_not_depend_on_the_rows_beside_it(detectors):
     new, _ = make_rows(30, seed=2)
     for detector in detectors:
         together, expected = detector.explain(new), detector.estimate_loss(new).losses
-        for row in range(0, 30, 6):
+        for row in (0, 12, 24):
             alone = detector.explain(new[row : row + 1])
             for part in ("values", "extrapolation", "misfit", "remainder", "differences"):
                 np.testing.assert_allclose(getattr(alone, part)[0], getattr(together, part)[row], atol=1e-9)

@@ -13,7 +13,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
-from gbmap._core.weak_learner import fit_weak_learner, null_learner
+from gbmap._core.weak_learner import find_on_samples, fit_weak_learner, null_learner
 from gbmap._rows.standard import MemoryTable, in_standard_units
 from gbmap._rows.threads import ThreadTeam, single_threaded_blas
 
@@ -199,9 +199,9 @@ def test_each_learner_draws_from_a_stream_of_its_own(monkeypatch):
 
     def record(problem, output, unit, rng):
         draws.append(rng.random())
-        return fit_weak_learner(problem, output, unit, rng)
+        return find_on_samples(problem, output, unit, rng)
 
-    monkeypatch.setattr(finding, "fit_weak_learner", record)
+    monkeypatch.setattr(finding, "find_on_samples", record)
     X, targets = draw(n_outputs=2)
     stages(rows_of(X, targets), SQUARED, 3)
     stages(rows_of(X, targets[:, :1]), SQUARED, 3)
@@ -289,14 +289,26 @@ def test_a_learner_found_by_way_of_a_sample_is_as_good_as_without():
     assert coarse.value == pytest.approx(direct.value, rel=0.02)
 
 
+def test_a_tolerance_beyond_the_digits_of_a_large_sample_is_met_on_the_rows():
+    X, targets = draw(n=60_000)
+    rows = rows_of(X, targets)
+    plain = Objective(SquaredError(), Identity(1.0), 0.0)
+    solver = Solver(tol=1e-14, sample_rows=(60_000,))
+    (stage,) = stages(rows, plain, 1, solver=solver, activation="identity")
+    assert rows.samples[0].rows.eps > rows.eps
+    design = np.column_stack([X, np.ones(len(X))])
+    expected = np.linalg.lstsq(design, targets)[0][:-1, 0]
+    np.testing.assert_allclose(stage.ensemble.weights[0], expected, rtol=1e-7)
+
+
 def test_starts_are_gentle_and_steep_in_turn_each_with_both_signs(monkeypatch):
-    starts, minimise = [], weak_learner.minimise
+    starts, minimising = [], weak_learner.minimising
 
-    def noted(evaluate, start, *stopping, **options):
+    def noted(start, *stopping, **options):
         starts.append(start)
-        return minimise(evaluate, start, *stopping, **options)
+        return minimising(start, *stopping, **options)
 
-    monkeypatch.setattr(weak_learner, "minimise", noted)
+    monkeypatch.setattr(weak_learner, "minimising", noted)
     learner(rows_of(*draw()), n_init=3)
     lengths = [np.linalg.norm(start[1:-1]) for start in starts[:6]]
     np.testing.assert_allclose(lengths, [1, 1, 3, 3, 1, 1])

@@ -74,6 +74,22 @@ def slow_twin(rows, objective, output, thetas, signs):
     return objective.finish(np.array(sums), weight.sum(), thetas)
 
 
+@ALL_LOSSES
+@DTYPES
+@WEIGHTED
+def test_the_function_that_a_solve_evaluates_has_the_bits_of_a_pass(loss, dtype, weighted):
+    X, targets = draw(dtype=dtype)
+    rows = rows_of(X, targets, random_weight(len(X)) if weighted else None)
+    sample = rows.sample(200, np.random.default_rng(0))
+    objective = Objective(loss, Softplus(5.0), 1e-2)
+    for each in (rows, sample):
+        for theta, sign in zip(candidates(4), SIGNS):
+            value, gradient = each.function(objective, 0, sign)(theta)
+            values, gradients = each.value_and_gradient(objective, 0, theta[None], np.array([sign]))
+            assert value == values[0]
+            np.testing.assert_array_equal(gradient, gradients[0])
+
+
 def assert_same(found, expected, tolerance):
     for each, other in zip(found, expected):
         np.testing.assert_allclose(each, other, rtol=tolerance, atol=tolerance * np.abs(other).max())

@@ -27,7 +27,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._fitted.model import FittedModel, dense
-from gbmap.estimators.base import predictor_of
 from gbmap.inspection import explain
 
 pytest.importorskip("onnx")
@@ -211,7 +210,7 @@ def test_float32_is_refused_for_numbers_that_it_cannot_hold(x_unit, y_unit):
 )
 def test_labels_come_back_as_they_were_whatever_they_are(classes):
     y = np.asarray(classes)[LEVELS % len(classes)]
-    model = GBMAPClassifier(2, random_state=0).fit(X, y)
+    model = GBMAPClassifier(2, l2_regularization=0.01, random_state=0).fit(X, y)
     onnx_model = to_onnx(model)
     label = run(onnx_model, X)["label"]
     assert label.tolist() == model.predict(X).tolist()
@@ -221,7 +220,7 @@ def test_labels_come_back_as_they_were_whatever_they_are(classes):
 
 def test_classes_that_onnx_has_no_type_for_are_refused_but_have_scores():
     y = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")[(Y > 14) * 1]
-    model = GBMAPClassifier(2, random_state=0).fit(X, y)
+    model = GBMAPClassifier(2, l2_regularization=0.01, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r'classes must be integers.*ask for outputs=\["score"\]'):
         to_onnx(model)
     assert run(to_onnx(model, outputs="score"), X)["score"].shape == (len(X),)
@@ -333,7 +332,9 @@ def test_a_pipeline_over_a_frame_of_numbers_and_text_converts_as_a_whole(dtype, 
     frame, price = houses()
     if convert == "polars":
         frame = pytest.importorskip("polars").from_pandas(frame)
-    model = make_pipeline(encoder(), GBMAPRegressor(5, random_state=0)).fit(frame, price)
+    model = make_pipeline(encoder(), GBMAPRegressor(5, l2_regularization=0.01, random_state=0)).fit(
+        frame, price
+    )
     onnx_model = to_onnx(model, frame, outputs=["prediction", "embedding", "coefficients"], dtype=dtype)
     assert [value.name for value in onnx_model.graph.input][:2] == ["area", "age_of__it_"]
     assert json.loads(metadata(onnx_model)["feature_names"]) == list(frame.columns)
@@ -345,7 +346,7 @@ def test_a_pipeline_over_a_frame_of_numbers_and_text_converts_as_a_whole(dtype, 
 def test_a_pipeline_of_a_classifier_converts_and_its_names_do_not_clash(bins, dtype):
     frame, price = houses()
     y = np.array(["low", "middle", "high"])[np.digitize(price, bins)]
-    model = make_pipeline(encoder(), GBMAPClassifier(4, random_state=0)).fit(frame, y)
+    model = make_pipeline(encoder(), GBMAPClassifier(4, l2_regularization=0.01, random_state=0)).fit(frame, y)
     outputs = ["label", "probability", "embedding", "coefficients"]
     given = run(to_onnx(model, frame, outputs=outputs, dtype=dtype), frame)
     assert list(given) == ["label_1", *outputs[1:]]  # "label" is a column
@@ -357,7 +358,9 @@ def test_an_encoder_takes_text_and_numbers_and_missing_text_is_a_category(dtype)
     frame, price = houses()
     frame.loc[::5, "city"] = np.nan
     frame = frame[["city", "rooms"]]
-    model = make_pipeline(OneHotEncoder(), GBMAPRegressor(3, random_state=0)).fit(frame, price)
+    model = make_pipeline(OneHotEncoder(), GBMAPRegressor(3, l2_regularization=0.01, random_state=0)).fit(
+        frame, price
+    )
     onnx_model = to_onnx(model, frame, dtype=dtype)
     assert [each.version for each in onnx_model.opset_import if not each.domain] == [17]
     assert_agrees(model, frame, run(onnx_model, frame), dtype)
@@ -379,12 +382,14 @@ def test_the_imputer_fills_drops_and_marks_as_scikit_learns_does(imputer, dtype)
     rows = X.copy()
     hole = imputer.missing_values
     rows[::3, 1], rows[::4, 2], rows[:, 3] = hole, hole, hole
-    model = make_pipeline(imputer, GBMAPRegressor(3, random_state=0)).fit(rows, Y)
+    model = make_pipeline(imputer, GBMAPRegressor(3, l2_regularization=0.01, random_state=0)).fit(rows, Y)
     assert_agrees(model, rows, run(to_onnx(model, rows, dtype=dtype), rows), dtype)
 
 
 def test_an_imputer_that_has_seen_no_gap_leaves_no_empty_tensor():
-    model = make_pipeline(SimpleImputer(add_indicator=True), GBMAPRegressor(1, random_state=0)).fit(X, Y)
+    model = make_pipeline(
+        SimpleImputer(add_indicator=True), GBMAPRegressor(1, l2_regularization=0.01, random_state=0)
+    ).fit(X, Y)
     onnx_model = to_onnx(model, X)
     assert all(0 not in tensor.dims for tensor in onnx_model.graph.initializer)
     assert_agrees(model, X, run(onnx_model, X), np.float32)
@@ -395,7 +400,7 @@ def test_an_imputer_that_has_seen_no_gap_leaves_no_empty_tensor():
     [
         PCA(3),
         make_column_transformer((StandardScaler(), [0, 1]), ("passthrough", [3])),
-        make_pipeline(StandardScaler(), GBMAPRegressor(3, random_state=0)),
+        make_pipeline(StandardScaler(), GBMAPRegressor(3, l2_regularization=0.01, random_state=0)),
     ],
 )
 @pytest.mark.parametrize("kind", ["array", "frame"])
@@ -403,7 +408,7 @@ def test_other_steps_before_a_gbmap_convert_too(before, kind):
     pd = pytest.importorskip("pandas")
     rows = X if kind == "array" else pd.DataFrame(X, columns=list("abcde"))
     # Not with knots: the embedding is so flat in places that they lie within the digits of float32.
-    model = make_pipeline(before, GBMAPRegressor(3, knots=0, random_state=0)).fit(rows, Y)
+    model = make_pipeline(before, GBMAPRegressor(3, l2_regularization=0.01, random_state=0)).fit(rows, Y)
     assert_agrees(model, rows, run(to_onnx(model, rows), rows), np.float32)
 
 
@@ -411,7 +416,9 @@ def test_a_search_and_a_sparse_pipeline_convert():
     search = GridSearchCV(GBMAPRegressor(random_state=0), {"n_components": [1, 2]}, cv=2).fit(X, Y)
     np.testing.assert_allclose(run(to_onnx(search), X)["prediction"], search.predict(X), rtol=1e-5)
     rows = scipy.sparse.csr_array(X)
-    model = make_pipeline(StandardScaler(with_mean=False), GBMAPRegressor(2, random_state=0)).fit(rows, Y)
+    model = make_pipeline(
+        StandardScaler(with_mean=False), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)
+    ).fit(rows, Y)
     np.testing.assert_allclose(run(to_onnx(model, rows), rows)["prediction"], model.predict(rows), rtol=1e-5)
 
 
@@ -420,7 +427,7 @@ def test_columns_with_hostile_names_convert_behind_a_column_transformer():
     names = ['"; drop', "a b", "a_b", "x" * 10_000, "prediction"]
     frame = pd.DataFrame(X, columns=names)
     before = make_column_transformer((StandardScaler(), names[:4:2]), ("passthrough", names[1:4:2]))
-    model = make_pipeline(before, GBMAPRegressor(3, random_state=0)).fit(frame, Y)
+    model = make_pipeline(before, GBMAPRegressor(3, l2_regularization=0.01, random_state=0)).fit(frame, Y)
     given = run(to_onnx(model, frame), frame)
     assert list(given) == ["prediction_1", "embedding"]
     np.testing.assert_allclose(given["prediction_1"], model.predict(frame), rtol=1e-5)
@@ -428,7 +435,9 @@ def test_columns_with_hostile_names_convert_behind_a_column_transformer():
 
 def test_what_a_pipeline_needs_is_told():
     pd = pytest.importorskip("pandas")
-    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, random_state=0)).fit(X, Y)
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)).fit(
+        X, Y
+    )
     with pytest.raises(ValueError, match="X or initial_types must be given"):
         to_onnx(model)
     with pytest.raises(TypeError, match=r"X must be an array of numbers .* column 'x0' holds Object"):
@@ -439,13 +448,15 @@ def test_what_a_pipeline_needs_is_told():
         to_onnx(model, pd.DataFrame(X, columns=["", *"abcd"]))
     with pytest.raises(ValueError, match="X must have 5 columns, as the graph has, got 4"):
         as_inputs(to_onnx(model, X), X[:, :4])
-    mixed = make_pipeline(PCA(3), GBMAPRegressor(2, random_state=0)).fit(X, Y)
+    mixed = make_pipeline(PCA(3), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)).fit(X, Y)
     with pytest.raises(ValueError, match="cannot be followed back"):
         to_onnx(mixed, X, outputs=["coefficients"])
 
 
 def test_initial_types_stand_in_for_rows():
-    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, random_state=0)).fit(X, Y)
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)).fit(
+        X, Y
+    )
     types = [("first", FloatTensorType([None, 2])), ("rest", FloatTensorType([None, 3]))]
     onnx_model = to_onnx(model, initial_types=types)
     assert list(as_inputs(onnx_model, X)) == ["first", "rest"]
@@ -481,14 +492,16 @@ def test_preprocessing_that_is_converted_wrongly_is_refused(converter, width, me
         operator.outputs[0].type = FloatTensorType([None, width])
 
     skl2onnx.update_registered_converter(Doubled, "TestDoubled", shape, converter)
-    model = make_pipeline(Doubled(), GBMAPRegressor(2, random_state=0)).fit(X, Y)
+    model = make_pipeline(Doubled(), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)).fit(X, Y)
     with pytest.raises(ValueError, match=message):
         to_onnx(model, X)
 
 
 def test_float32_is_refused_where_the_scaler_would_lose_the_column():
     rows = X + np.array([1.7e9, 0, 0, 0, 0])
-    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, random_state=0)).fit(rows, Y)
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)).fit(
+        rows, Y
+    )
     with pytest.raises(ValueError, match=r"standard deviations .* use dtype=float64"):
         to_onnx(model, rows)
     given = run(to_onnx(model, rows, dtype=np.float64), rows)["prediction"]
@@ -520,7 +533,10 @@ def test_skl2onnx_converts_the_estimators_by_its_own_conventions():
 
 
 def test_skl2onnx_converts_a_calibrated_classifier_which_asks_for_scores():
-    for inner in (GBMAPClassifier(3, random_state=0), GBMAPClassifier(3, loss="hinge", random_state=0)):
+    for inner in (
+        GBMAPClassifier(3, l2_regularization=0.01, random_state=0),
+        GBMAPClassifier(3, loss="hinge", l2_regularization=0.01, random_state=0),
+    ):
         model = CalibratedClassifierCV(inner, cv=2).fit(X, LEVELS)
         label, probabilities = by_skl2onnx(model, options={"zipmap": False})
         assert label.tolist() == model.predict(X).tolist()
@@ -528,9 +544,9 @@ def test_skl2onnx_converts_a_calibrated_classifier_which_asks_for_scores():
 
 
 def test_skl2onnx_passes_the_embedding_on_to_a_later_step_if_told_so():
-    model = make_pipeline(GBMAPRegressor(4, random_state=0), KNeighborsRegressor(metric="manhattan")).fit(
-        X, Y
-    )
+    model = make_pipeline(
+        GBMAPRegressor(4, l2_regularization=0.01, random_state=0), KNeighborsRegressor(metric="manhattan")
+    ).fit(X, Y)
     (given,) = by_skl2onnx(model, options={GBMAPRegressor: {"embedding": True}})
     np.testing.assert_allclose(given[:, 0], model.predict(X), rtol=1e-4)
     with pytest.raises(ValueError, match="comes before KNeighborsRegressor, which wants its embedding"):
@@ -551,7 +567,9 @@ def test_skl2onnx_is_refused_what_would_be_incomplete():
 
 def test_a_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, random_state=0)).fit(X, Y)
+    model = make_pipeline(StandardScaler(), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)).fit(
+        X, Y
+    )
     with pytest.raises(ImportError, match=r'skl2onnx.* pip install "gbmap\[onnx\]"'):
         to_onnx(model, initial_types=[])
     to_onnx(model[-1])
@@ -574,7 +592,7 @@ def test_the_spread_is_that_of_python(name, dtype):
     outputs = ["spread", *(["std"] if isinstance(model, GBMAPRegressor) else [])]
     rows = (2 * X).astype(dtype)
     found = run(to_onnx(model, outputs=outputs, dtype=dtype), rows)
-    posterior = predictor_of(model).known_posterior
+    posterior = model.predictor_.known_posterior
     expected = posterior.deviation(model.ensemble_, FittedModel.of(model).read(rows.astype(np.float64)))
     rtol = 1e-3 if dtype is np.float32 else 1e-9
     np.testing.assert_allclose(found["spread"].reshape(len(X), -1), expected, rtol=rtol)
@@ -587,7 +605,7 @@ def test_the_spread_is_that_of_python(name, dtype):
 def test_the_spread_of_wide_rows_needs_few_directions():
     wide = np.random.default_rng(0).normal(size=(80, 300))
     model = GBMAPRegressor(20, random_state=0).fit(wide, wide[:, 0])
-    assert predictor_of(model).known_posterior.directions.shape[1] < 301
+    assert model.predictor_.known_posterior.directions.shape[1] < 301
     found = run(to_onnx(model, outputs=["std"], dtype=np.float64), wide)["std"]
     np.testing.assert_allclose(found, model.predict(wide, return_std=True)[1], rtol=1e-6)
 
@@ -651,7 +669,7 @@ def test_text_and_gaps_count_as_in_python(dtype, knots):
     rtol = 1e-3 if dtype is np.float32 else 1e-9
     np.testing.assert_allclose(std, model.predict(rows, return_std=True)[1], rtol=rtol)
     inputs = FittedModel.of(model).read(rows)
-    expected = predictor_of(model).known_posterior.deviation(model.ensemble_, inputs)
+    expected = model.predictor_.known_posterior.deviation(model.ensemble_, inputs)
     np.testing.assert_allclose(spread, expected[:, 0], rtol=rtol)
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import subprocess
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -41,7 +42,6 @@ from sklearn.preprocessing import (
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._fitted.model import FittedModel
-from gbmap.estimators.base import predictor_of
 from gbmap.sql import to_sql
 
 ROOT = Path(__file__).parents[2]
@@ -62,15 +62,16 @@ def as_stored(frame):
     ]
 
 
+@contextmanager
 def connect_sqlite():
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("SELECT exp(1.0), ln(1.0)")
-    except sqlite3.OperationalError:  # built without mathematical functions
-        connection.create_function("exp", 1, lambda x: None if x is None else math.exp(x))
-        connection.create_function("sqrt", 1, lambda x: None if x is None else math.sqrt(x))
-        connection.create_function("ln", 1, lambda x: None if x is None else math.log(x))
-    return connection
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("SELECT exp(1.0), ln(1.0)")
+        except sqlite3.OperationalError:  # built without mathematical functions
+            connection.create_function("exp", 1, lambda x: None if x is None else math.exp(x))
+            connection.create_function("sqrt", 1, lambda x: None if x is None else math.sqrt(x))
+            connection.create_function("ln", 1, lambda x: None if x is None else math.log(x))
+        yield connection
 
 
 def store(connection, frame, table):
@@ -91,9 +92,9 @@ def fetch(connection, statement):
 
 
 def in_sqlite(frame, statement, table="t"):
-    connection = connect_sqlite()
-    store(connection, frame, table)
-    return fetch(connection, statement)
+    with connect_sqlite() as connection:
+        store(connection, frame, table)
+        return fetch(connection, statement)
 
 
 def in_duckdb(frame, statement, table="t"):
@@ -329,33 +330,34 @@ def test_more_columns_and_learners_than_an_expression_may_be_deep(database):
 
 
 def test_nothing_is_computed_twice():
-    calls, connection = {"exp": 0, "ln": 0}, sqlite3.connect(":memory:")
+    calls = {"exp": 0, "ln": 0}
 
     def counting(name, function):
         def counted(x):
             calls[name] += 1
             return function(x)
 
-        connection.create_function(name, 1, counted)
+        return name, 1, counted
 
-    counting("exp", math.exp)
-    counting("ln", math.log)
-    store(connection, numbers(), "t")
     model = classifier(3)
     outputs = ["label", "score", "probability", "embedding"]
-    for dialect in ("portable", "sqlite"):
-        calls.update(exp=0, ln=0)
-        fetch(connection, to_sql(model, "t", outputs=outputs, dialect=dialect))
-        learners, classes = len(model.ensemble_), 3
-        assert calls == {"ln": 120 * (learners + classes), "exp": 120 * (learners + 2 * classes)}
+    with connect_sqlite() as connection:
+        connection.create_function(*counting("exp", math.exp))
+        connection.create_function(*counting("ln", math.log))
+        store(connection, numbers(), "t")
+        for dialect in ("portable", "sqlite"):
+            calls.update(exp=0, ln=0)
+            fetch(connection, to_sql(model, "t", outputs=outputs, dialect=dialect))
+            learners, classes = len(model.ensemble_), 3
+            assert calls == {"ln": 120 * (learners + classes), "exp": 120 * (learners + 2 * classes)}
 
 
 def test_no_exponential_leaves_the_normal_numbers():
-    smallest, connection = [], sqlite3.connect(":memory:")
-    connection.create_function("exp", 1, lambda x: smallest.append(math.exp(x)) or smallest[-1])
-    connection.create_function("ln", 1, math.log)
-    store(connection, extremes(), "t")
-    result = fetch(connection, to_sql(classifier(3), "t", outputs=["probability", "embedding"]))
+    smallest = []
+    with connect_sqlite() as connection:
+        connection.create_function("exp", 1, lambda x: smallest.append(math.exp(x)) or smallest[-1])
+        store(connection, extremes(), "t")
+        result = fetch(connection, to_sql(classifier(3), "t", outputs=["probability", "embedding"]))
     assert np.finfo(float).tiny < min(smallest) < 1e-300  # PostgreSQL refuses others
     assert_embeds(result, classifier(3), extremes())
 
@@ -386,7 +388,8 @@ def test_a_number_that_is_missing_counts_as_in_python(database, dialect, knots):
 def test_the_label_and_probabilities_are_null_if_any_score_is(database, dialect):
     frame, y = mixed()
     model = make_pipeline(
-        tables((hot(), ["city"]), (StandardScaler(), ["age"])), GBMAPClassifier(2, random_state=0)
+        tables((hot(), ["city"]), (StandardScaler(), ["age"])),
+        GBMAPClassifier(2, l2_regularization=0.01, random_state=0),
     ).fit(frame, pd.qcut(y, 3, labels=False))
     ensemble = model[-1].ensemble_
     weights = ensemble.weights.copy()
@@ -418,7 +421,9 @@ def test_nan_and_infinities_count_as_null(dialect):
 @pytest.mark.parametrize("steps", [StandardScaler(), OneHotEncoder()], ids=["scaled", "one-hot"])
 def test_nan_is_the_category_or_the_gap_that_null_is(steps):
     frame = pd.DataFrame({"x": [1.0, 2.0, np.nan, 4.0] * 5})
-    model = make_pipeline(steps, SimpleImputer(add_indicator=True), GBMAPRegressor(1, random_state=0))
+    model = make_pipeline(
+        steps, SimpleImputer(add_indicator=True), GBMAPRegressor(1, l2_regularization=0.01, random_state=0)
+    )
     model.fit(frame, frame["x"].fillna(9))
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT unnest([1.0, 2.0, 'nan'::DOUBLE, NULL])::DOUBLE AS x")
@@ -508,7 +513,9 @@ def test_hostile_tables_stay_names(database, dialect, table):
 def test_hostile_classes_and_categories_stay_values(database, dialect):
     names = np.array([*HOSTILE, "plain"])
     frame = pd.DataFrame({"word": np.resize(names, 5 * len(names))})
-    model = make_pipeline(OneHotEncoder(), GBMAPClassifier(1, activation="identity", random_state=0))
+    model = make_pipeline(
+        OneHotEncoder(), GBMAPClassifier(1, activation="identity", l2_regularization=0.01, random_state=0)
+    )
     model.fit(frame, frame["word"])
     rows = frame.drop_duplicates()
     assert_array_equal(model.predict(rows), rows["word"])
@@ -520,18 +527,17 @@ def test_hostile_classes_and_categories_stay_values(database, dialect):
 
 @pytest.mark.parametrize("connect", [connect_sqlite, duckdb.connect])
 def test_no_hostile_name_touches_another_table(connect):
-    connection = connect()
-    connection.execute("CREATE TABLE bystander AS SELECT 1 AS one")
     names = [name for name in HOSTILE if "bystander" in name]
     y = np.resize(names, 30)
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=names)
     model = GBMAPClassifier(1, random_state=0).fit(frame, y)
     outputs = ["label", "probability"]
-    for table in names:
-        store(connection, frame, table)
-        assert len(fetch(connection, to_sql(model, table, outputs=outputs))["label"]) == 30
-    assert connection.execute("SELECT one FROM bystander").fetchall() == [(1,)]
-    connection.close()
+    with connect() as connection:
+        connection.execute("CREATE TABLE bystander AS SELECT 1 AS one")
+        for table in names:
+            store(connection, frame, table)
+            assert len(fetch(connection, to_sql(model, table, outputs=outputs))["label"]) == 30
+        assert connection.execute("SELECT one FROM bystander").fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize("table", ["step_0", "STEP_1", "a_step_0", "source"])
@@ -542,24 +548,23 @@ def test_a_table_called_like_a_step_is_read_all_the_same(database, table):
 
 
 def test_a_schema_goes_before_the_table():
-    connection = connect_sqlite()
-    connection.execute("""ATTACH ':memory:' AS "it's" """)
-    store(connection, numbers(), "t")
-    connection.execute("""CREATE TABLE "it's".u AS SELECT * FROM t""")
-    result = fetch(connection, to_sql(regressor(), ("it's", "u")))
+    with connect_sqlite() as connection:
+        connection.execute("""ATTACH ':memory:' AS "it's" """)
+        store(connection, numbers(), "t")
+        connection.execute("""CREATE TABLE "it's".u AS SELECT * FROM t""")
+        result = fetch(connection, to_sql(regressor(), ("it's", "u")))
     assert_allclose(result["prediction"], regressor().predict(numbers()), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("connect", [connect_sqlite, duckdb.connect])
 def test_the_statement_serves_as_a_view_and_as_a_subquery(connect):
-    connection = connect()
-    store(connection, numbers().assign(id=range(120)), "t")
     statement = to_sql(regressor(), "t", keep="id")
-    connection.execute(f"CREATE VIEW scored AS {statement}")
-    (of_view,) = connection.execute("SELECT prediction FROM scored WHERE id = 7").fetchone()
-    (of_subquery,) = connection.execute(f"SELECT max(prediction) FROM ({statement}) AS q").fetchone()
+    with connect() as connection:
+        store(connection, numbers().assign(id=range(120)), "t")
+        connection.execute(f"CREATE VIEW scored AS {statement}")
+        (of_view,) = connection.execute("SELECT prediction FROM scored WHERE id = 7").fetchone()
+        (of_subquery,) = connection.execute(f"SELECT max(prediction) FROM ({statement}) AS q").fetchone()
     assert_allclose([of_view, of_subquery], [(p := regressor().predict(numbers()))[7], p.max()], rtol=1e-9)
-    connection.close()
 
 
 def test_a_model_of_an_array_reads_the_columns_it_is_told():
@@ -665,7 +670,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any ob
 
 @cache
 def behind(kind):
-    return make_pipeline(clone(PIPELINES[kind]), GBMAPRegressor(3, random_state=0)).fit(*mixed())
+    return make_pipeline(
+        clone(PIPELINES[kind]), GBMAPRegressor(3, l2_regularization=0.01, random_state=0)
+    ).fit(*mixed())
 
 
 @pytest.mark.sampled(2)
@@ -704,7 +711,8 @@ def test_a_gap_is_filled_by_the_pipeline_or_the_model_and_null_where_it_is_refus
 def test_a_category_that_the_encoder_refuses_gives_null(database, dialect, unknown):
     frame, y = mixed()
     model = make_pipeline(
-        tables((hot(), ["city"]), (StandardScaler(), ["age"])), GBMAPRegressor(2, random_state=0)
+        tables((hot(), ["city"]), (StandardScaler(), ["age"])),
+        GBMAPRegressor(2, l2_regularization=0.01, random_state=0),
     )
     model.fit(frame, y)
     rows = frame.head(3).assign(city=["Oslo", unknown, "Bonn"])
@@ -727,7 +735,7 @@ def test_a_category_that_the_encoder_passes_over_counts_as_in_python(database, d
     frame, y = mixed()
     model = make_pipeline(
         tables((hot(handle_unknown=handle, **options), ["city"]), ("passthrough", ["age"])),
-        GBMAPRegressor(2, activation="identity", random_state=0),
+        GBMAPRegressor(2, activation="identity", l2_regularization=0.01, random_state=0),
     ).fit(frame, y)
     rows = frame.head(4).assign(city=["Oslo", "Paris", None, "Bonn"])
     assert_allclose(scored(model, rows, database, dialect)["prediction"], model.predict(rows), rtol=1e-9)
@@ -743,7 +751,9 @@ def test_searches_and_pipelines_around_the_model_are_looked_through():
 def test_a_classifier_behind_preprocessing_gives_labels_and_probabilities():
     frame, y = mixed()
     classes = np.array(["a", "b", "c"])[pd.qcut(y, 3, labels=False)]
-    model = make_pipeline(clone(PIPELINES["scaled and one-hot"]), GBMAPClassifier(2, random_state=0))
+    model = make_pipeline(
+        clone(PIPELINES["scaled and one-hot"]), GBMAPClassifier(2, l2_regularization=0.01, random_state=0)
+    )
     model.fit(frame, classes)
     result = scored(model, frame, "duckdb", "duckdb", outputs=["label", "probability"])
     assert result["label"] == model.predict(frame).tolist()
@@ -772,7 +782,9 @@ class Doubling(StandardScaler):
     ],
 )
 def test_steps_that_have_no_sql_are_refused_with_a_way_out(steps, what):
-    model = make_pipeline(steps, GBMAPRegressor(1, random_state=0)).fit(numbers(), target(numbers()))
+    model = make_pipeline(steps, GBMAPRegressor(1, l2_regularization=0.01, random_state=0)).fit(
+        numbers(), target(numbers())
+    )
     with pytest.raises(
         ValueError, match=rf"{what} cannot be written in SQL; pass pipeline\[-1\] as the model"
     ):
@@ -785,7 +797,7 @@ def test_steps_that_have_no_sql_are_refused_with_a_way_out(steps, what):
 
 def test_a_step_that_reads_text_is_refused_too():
     texts = ["good wine", "bad wine", "good beer", "bad beer"]
-    model = make_pipeline(CountVectorizer(), GBMAPRegressor(1, random_state=0)).fit(
+    model = make_pipeline(CountVectorizer(), GBMAPRegressor(1, l2_regularization=0.01, random_state=0)).fit(
         texts, [1.0, 0.0, 2.0, 1.0]
     )
     with pytest.raises(ValueError, match="the step CountVectorizer cannot be written in SQL"):
@@ -801,7 +813,9 @@ def test_a_step_that_reads_text_is_refused_too():
 )
 def test_categories_that_sql_cannot_tell_are_refused(values, error, message):
     frame = pd.DataFrame({"x": pd.Series(list(values) * 10, dtype=object if values[0] is None else None)})
-    model = make_pipeline(OneHotEncoder(), GBMAPRegressor(1, random_state=0)).fit(frame, np.arange(30.0) % 3)
+    model = make_pipeline(OneHotEncoder(), GBMAPRegressor(1, l2_regularization=0.01, random_state=0)).fit(
+        frame, np.arange(30.0) % 3
+    )
     with pytest.raises(error, match=message):
         to_sql(model, "t")
 
@@ -819,10 +833,10 @@ def started(kind, init, **options):
 @pytest.mark.parametrize(
     "make_init",
     [
-        lambda: GBMAPRegressor(2, activation="identity", random_state=0),
+        lambda: GBMAPRegressor(2, activation="identity", l2_regularization=0.01, random_state=0),
         lambda: GBMAPRegressor(1, init=GBMAPRegressor(1, random_state=0), random_state=0),
         lambda: FrozenEstimator(regressor()),
-        lambda: make_pipeline(StandardScaler(), GBMAPRegressor(2, random_state=0)),
+        lambda: make_pipeline(StandardScaler(), GBMAPRegressor(2, l2_regularization=0.01, random_state=0)),
     ],
     ids=["linear", "twice", "frozen", "pipeline"],
 )
@@ -929,7 +943,7 @@ def test_infinite_parameters_are_refused(field):
 
 def spread_of(model, X):
     inputs = FittedModel.of(model).read(X)
-    return predictor_of(model).known_posterior.deviation(model.ensemble_, inputs)
+    return model.predictor_.known_posterior.deviation(model.ensemble_, inputs)
 
 
 @pytest.mark.parametrize("run", [in_sqlite, in_duckdb])

@@ -38,8 +38,8 @@ def draw(n=60_000, p=8):
 
 X, Y = draw()
 MODELS = {
-    "regressor": GBMAPRegressor(2, random_state=0, n_jobs=2),
-    "classifier": GBMAPClassifier(2, random_state=0, n_jobs=2, max_iter=20, tol=1e-3),
+    "regressor": GBMAPRegressor(1, random_state=0, n_jobs=2),
+    "classifier": GBMAPClassifier(2, knots=0, random_state=0, n_jobs=2, max_iter=20, tol=1e-3),
     "small": GBMAPRegressor(3, random_state=0, n_jobs=2),
 }
 

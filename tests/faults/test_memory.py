@@ -43,19 +43,22 @@ def need_of_fit(kind, n, dtype):
         cls, y = GBMAPClassifier, y > 1
     if kind == "weighted":
         weight = y
-    model = cls(1, max_iter=5, tol=1e-2, random_state=0, n_jobs=N_JOBS)
+    knots = "auto" if kind == "regressor" else 0  # with bends there is seven times as much to compute
+    model = cls(1, knots=knots, max_iter=2, tol=1e-2, random_state=0, n_jobs=N_JOBS)
     return peak(lambda: model.fit(X, y, sample_weight=weight))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3, 2)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", ["regressor", "classifier", "weighted"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_fit_takes_a_quarter_of_x_and_100_mb(kind, dtype):
-    few, many = (need_of_fit(kind, n, dtype) for n in (300_000, 600_000))
+    # Both have samples of the same sizes, beside which only what grows with the rows differs.
+    few, many = (need_of_fit(kind, n, dtype) for n in (170_000, 320_000))
     quarter = 25 * np.dtype(dtype).itemsize / 4
     further = 16 if kind == "weighted" else 0  # for the weights, which are not in X
-    assert (many - few) / 300_000 < quarter + further
-    assert many < 600_000 * (quarter + further) + 100 * MB
+    assert (many - few) / 150_000 < quarter + further
+    assert many < 320_000 * (quarter + further) + 100 * MB
 
 
 def test_a_sparse_fit_never_makes_the_matrix_dense():
@@ -67,8 +70,15 @@ def test_a_sparse_fit_never_makes_the_matrix_dense():
     assert peak(lambda: model.transform(X)) < 5 * MB
 
 
+@pytest.mark.nightly
+def test_a_fit_of_few_rows_makes_no_matrix_of_ten_thousand_columns():
+    X, y = np.random.default_rng(0).normal(size=(30, 10_000)), np.arange(30.0)
+    assert peak(lambda: GBMAPRegressor(1, random_state=0).fit(X, y)) < 50 * MB  # 800 MB with it
+
+
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["predict", "transform"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_predictions_take_their_result_and_10_mb_a_thread(method, dtype):
     model, (X, _) = fitted(), draw(dtype)
     result = X.itemsize * len(X) * 5 if method == "transform" else 8 * len(X)
@@ -97,7 +107,7 @@ def test_path_distances_take_seven_times_their_result_and_25_mb_a_thread():
         assert need < 7 * 8 * n**2 + N_JOBS * 25 * MB
 
 
-@pytest.mark.xfail(reason="the derivatives of all inputs of all rows are held at a time")
+@pytest.mark.nightly
 def test_explanations_take_five_times_their_coefficients_and_10_mb():
     X, _ = draw()
     for n in (10_000, 100_000):

@@ -32,11 +32,11 @@ def draw(n=60, seed=0):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "knots": 0, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 4, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def three(y):
@@ -83,7 +83,7 @@ def test_shares_are_the_integral_of_the_gradient_along_the_segment(make):
 @pytest.mark.parametrize("activation", ["softplus", "identity"])
 def test_shares_of_a_model_that_bends_are_integrals_over_the_inputs_of_each_column(activation):
     X, y = draw(200)
-    model = regressor(activation=activation, knots="auto").fit(X, y)
+    model = regressor(activation=activation, l2_regularization="auto", refine=False).fit(X, y)
     inputs = FittedModel.of(model).inputs
     u, source = inputs.of(X), inputs.source
     assert len(source) > 2 * X.shape[1]
@@ -315,6 +315,7 @@ def shap():
     return shap
 
 
+@pytest.mark.nightly  # it takes two seconds to import
 def test_shap_itself_takes_them(shap):
     model, X = one_output()
     given = attributions(model, X, X[:3]).to_shap()

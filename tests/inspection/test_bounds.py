@@ -32,7 +32,8 @@ def template(p, n_outputs, activation):
     rng = np.random.default_rng(0)
     X, y = rng.normal(5, [1.0, 20.0, 0.1, 3.0][:p], (30, p)), rng.normal(size=(30, n_outputs))
     y = y[:, 0] if n_outputs == 1 else y
-    return GBMAPRegressor(1, knots=0, activation=activation, max_iter=5, tol=1, random_state=0).fit(X, y)
+    model = GBMAPRegressor(1, l2_regularization=1.0, activation=activation, max_iter=5, tol=1, random_state=0)
+    return model.fit(X, y)
 
 
 def model_of(signs, weights, offsets, *, beta=5.0, n_outputs=1, activation="softplus"):

@@ -158,7 +158,7 @@ def test_many_rows_are_sampled_for_the_mean_and_none_for_the_range(monkeypatch):
     model = GBMAPRegressor(3, random_state=0).fit(X, X[:, 0] ** 2)
     whole = column_curve(model, X, 0)
     monkeypatch.setattr("gbmap.inspection.curve._MOST_ROWS", 100)
-    monkeypatch.setattr("gbmap.inspection.curve._NUMBERS_AT_A_TIME", 1000)
+    monkeypatch.setattr("gbmap.inspection._column_steps._NUMBERS_AT_A_TIME", 1000)
     sampled = column_curve(model, X, 0)
     assert_array_equal(sampled.values, whole.values)
     assert_allclose(sampled.average, whole.average, atol=0.2 * np.ptp(whole.average))

@@ -66,8 +66,9 @@ def test_a_known_half_space_is_found_whatever_the_size_of_the_difference(height)
     assert found.faithfulness > 0.99
     assert found.held_out_faithfulness > 0.99
     assert found.explained[0] > 0.99
-    assert found.half_spaces[0].startswith("x2 - 0.7")
+    assert "x2" in found.half_spaces[0]
     assert "x1" not in found.half_spaces[0]
+    assert found.half_space_precision[0] >= 0.8
 
 
 def test_rows_outside_the_half_space_are_never_active_and_their_difference_is_measured():
@@ -217,7 +218,8 @@ def test_columns_of_text_go_through_preprocessing_and_come_back_in_words():
     X, first, second = cars()
     encoder = make_column_transformer((OneHotEncoder(), ["origin"]), (StandardScaler(), ["weight"]))
     found = model_difference(first, second, X, n_components=1, preprocessing=encoder)
-    assert "origin=" in found.half_spaces[0]
+    assert found.half_spaces[0] in ("origin is USA", "origin is Japan")
+    assert found.half_space_precision[0] == found.half_space_coverage[0] == 1
     assert found.faithfulness > 0.99
     assert not hasattr(encoder, "transformers_")
     np.testing.assert_allclose(found.model.predict(X.head(2)), (second - first)[:2], atol=0.1)
@@ -349,7 +351,8 @@ def test_the_frame_has_a_row_for_each_half_space():
     X = rows()
     found = model_difference(smooth, lambda X: smooth(X) + hinge(X), X, n_components=2)
     frame = found.to_frame()
-    assert frame.columns.tolist() == ["half_space", "sign", "coverage", "mean_difference", "explained"]
+    about = ["half_space", "sign", "coverage", "mean_difference", "explained"]
+    assert frame.columns.tolist() == [*about, "half_space_precision", "half_space_coverage"]
     assert frame["half_space"].tolist() == found.half_spaces.tolist()
     assert frame["sign"].tolist() == found.signs.tolist()
 
@@ -426,8 +429,8 @@ def test_frames_with_text_and_gaps_need_no_preprocessing():
     assert difference.faithfulness > 0.99
     assert difference.held_out_faithfulness > 0.99
     told = " ".join(difference.half_spaces)
-    assert "kind=u" in told
-    assert "size missing" in told
+    assert "kind" in told
+    assert "size" in told
     assert "from" not in told
 
 

@@ -37,7 +37,8 @@ def template(p, n_outputs, activation):
     rng = np.random.default_rng(0)
     X, y = rng.normal(MEAN, SPREAD[:p], (40, p)), rng.normal(size=(40, n_outputs))
     y = y[:, 0] if n_outputs == 1 else y
-    return GBMAPRegressor(1, knots=0, activation=activation, max_iter=5, tol=1, random_state=0).fit(X, y)
+    model = GBMAPRegressor(1, l2_regularization=1.0, activation=activation, max_iter=5, tol=1, random_state=0)
+    return model.fit(X, y)
 
 
 def model_of(signs, weights, offsets, *, beta=5.0, n_outputs=1, activation="softplus"):
@@ -729,7 +730,7 @@ def test_categories_that_the_model_reads_itself_may_be_those_of_other_rows():
 def test_an_unknown_number_with_a_mark_is_one_that_is_there():
     model, X = raw_people()
     rows = X.head(20)
-    assert "income missing" in FittedModel.of(model).input_names
+    assert "income is missing" in FittedModel.of(model).input_names
     interval = prediction_interval_missing(model, rows.assign(income=np.nan), ["income"], reference=X)
     low, high = ends_over(model, rows, income=np.linspace(X["income"].min(), X["income"].max(), 801))
     tol = 2e-3 * model._target_deviation[0]

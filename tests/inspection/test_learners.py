@@ -48,12 +48,19 @@ def classes(y, n_classes):
 
 def regressor(**options):
     return GBMAPRegressor(
-        **{"n_components": 4, "knots": 0, "l2_regularization": 1e-3, "random_state": 0, **options}
+        **{
+            "n_components": 4,
+            "knots": 0,
+            "l2_regularization": 1e-3,
+            "refine": False,
+            "random_state": 0,
+            **options,
+        }
     )
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def half(X):
@@ -256,19 +263,53 @@ def test_main_features_are_those_of_the_largest_weights():
     model.ensemble_ = replace(model.ensemble_, weights=weights, offsets=np.zeros(3))
     cards = learner_cards(model, frame)
     assert cards.main_features.tolist() == ["two, three, one", "two", "none"]
-    assert (cards.half_spaces[2], cards.active_share[2], cards.half_space_accuracy[2]) == ("nowhere", 0, 1)
+    assert (cards.half_spaces[2], cards.active_share[2]) == ("nowhere", 0)
+    assert np.isnan(cards.half_space_precision[2])
 
 
-def test_the_accuracy_of_the_words_is_that_of_a_reader_who_goes_by_them():
+def test_precision_and_coverage_of_the_words_are_those_of_a_reader_who_goes_by_them(read_words):
     X, y = draw()
     model = regressor(n_components=1).fit(X, y)
-    weights = np.array([[1.0, 0.02, 0, 0]])
-    model.ensemble_ = replace(model.ensemble_, weights=weights, offsets=np.array([-4.0]))
+    weights = np.array([[1.0, 0.3, 0, 0]]) / X.std(axis=0)
+    model.ensemble_ = replace(model.ensemble_, weights=weights, offsets=np.array([0.2]))
     cards = learner_cards(model, X)
-    left, right = cards.half_spaces[0].split(" > ")
-    factor = float(left.removeprefix("x0 + ").removesuffix(" x1"))
-    read = X[:, 0] + factor * X[:, 1] > float(right)
-    assert cards.half_space_accuracy[0] == np.mean(read == (X[:, 0] + 0.02 * X[:, 1] - 4 > 0))
+    active = model.ensemble_.project(X)[:, 0] > 0
+    read = read_words(cards.half_spaces[0], pd.DataFrame(X, columns=[f"x{k}" for k in range(4)]))
+    assert cards.half_space_precision[0] == np.mean(active[read]) >= 0.8
+    assert cards.half_space_coverage[0] == np.mean(read[active])
+
+
+def test_the_parts_of_a_learner_add_up_to_its_projection():
+    X, y = bent_table()
+    model = regressor(knots=4).fit(X, y)
+    cards, fitted = learner_cards(model, X, y), FittedModel.of(model)
+    z = fitted.ensemble.project(fitted.read(X))
+    for j, name in enumerate(cards.names):
+        total = np.zeros(len(X))
+        for part in cards.parts(name, n_features=9):
+            column = X[part.feature]
+            if part.share is None:
+                at = np.interp(column, part.values, part.part)
+                total += np.where(column.isna(), 0.0 if part.missing is None else part.missing, at)
+            else:
+                known = dict(zip(part.values, part.part))
+                total += [known["missing" if pd.isna(v) else v if v in known else "other"] for v in column]
+        assert_allclose(total, z[:, j] - z[:, j].mean(), atol=1e-6 * np.abs(z).max())
+
+
+def test_parts_are_of_the_columns_that_matter_most_and_draw_themselves():
+    X, y = bent_table()
+    cards = learner_cards(regressor(knots=4).fit(X, y), X, y)
+    for name, main in zip(cards.names, cards.main_features):
+        assert (", ".join(str(part.feature) for part in cards.parts(name)) or "none") == main
+    parts = cards.parts("f1", n_features=9)
+    assert {part.share is None for part in parts} == {True, False}
+    for part in parts:
+        assert repr(part).startswith(f"ColumnPart: {part.feature}")
+        assert len(part.to_frame()) == len(part.values)
+        plt.close(part.plot().figure_)
+    with pytest.raises(ValueError, match="learner must be a name from 'f1'"):
+        cards.parts("f99")
 
 
 @pytest.mark.parametrize("kind", ["polars", "sparse", "list"])
@@ -365,7 +406,7 @@ def test_where_columns_bend_weights_are_mean_slopes_and_names_are_the_users(opti
     assert named <= {*X.columns, "none"}
     active = fitted.ensemble.project(fitted.read(X)) > 0
     assert_allclose(cards.active_share, active.mean(axis=0))
-    assert (cards.half_space_accuracy > 0.7).all()
+    assert (cards.half_space_precision[np.isfinite(cards.half_space_precision)] >= 0.8).all()
     for draw_it in (cards.plot, lambda: cards.plot_card("f1")):
         plt.close(draw_it().figure_)
 

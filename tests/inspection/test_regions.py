@@ -23,7 +23,6 @@ from gbmap._core.ensemble import Ensemble
 from gbmap.inspection import explain, learner_cards, regions
 
 mpl.use("agg")
-COMPARE = {">": np.greater, "<": np.less, ">=": np.greater_equal, "<=": np.less_equal}
 
 
 def draw(n=150, p=3, seed=0):
@@ -37,18 +36,18 @@ def classes(y, n_classes):
 
 
 def regressor(**options):
-    return GBMAPRegressor(**{"n_components": 4, "knots": 0, "random_state": 0, **options})
+    return GBMAPRegressor(**{"n_components": 4, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def classifier(**options):
-    return GBMAPClassifier(**{"n_components": 3, "knots": 0, "random_state": 0, **options})
+    return GBMAPClassifier(**{"n_components": 3, "l2_regularization": 1e-3, "random_state": 0, **options})
 
 
 def with_learners(X, weights, offsets):
     """Return a model whose learners have given weights."""
     weights, offsets = np.array(weights, dtype=float), np.array(offsets, dtype=float)
     m, p = weights.shape
-    model = GBMAPRegressor(n_components=1, knots=0, random_state=0).fit(X, np.arange(len(X), dtype=float))
+    model = GBMAPRegressor(1, l2_regularization=1.0, random_state=0).fit(X, np.arange(len(X), dtype=float))
     model.ensemble_ = Ensemble(
         np.zeros(m), np.ones(m), weights, offsets, np.ones(m), np.zeros(m, int), "softplus", 1, np.zeros(p)
     )
@@ -62,7 +61,7 @@ def active(model, X, output=0):
 
 
 @given(seed=st.integers(0, 2**32 - 1), m=st.sampled_from([1, 7, 8, 9, 30]), max_regions=st.integers(1, 12))
-@settings(max_examples=13, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 def test_regions_are_the_patterns_counted_row_by_row(seed, m, max_regions):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, 2))
@@ -184,60 +183,47 @@ def test_a_linear_model_has_one_region():
     found = regions(model, X, y)
     assert (found.patterns.tolist(), found.n_rows.tolist(), found.n_patterns) == ([[True, True]], [150], 1)
     assert (found.descriptions[0], found.precision[0], found.coverage[0]) == ("everywhere", 1, 1)
-    assert found.half_spaces.tolist() == ["everywhere", "everywhere"]
+    assert [words.split(", ")[0] for words in found.half_spaces] == ["everywhere", "everywhere"]
     assert_array_equal(found.assign(100 * X), np.zeros(150))
 
 
-def read(description, X):
-    """Return which rows satisfy a description, by reading it."""
-    satisfying = np.ones(len(X), dtype=bool)
-    for part in description.split(" and ") if description != "everywhere" else []:
-        left, sign, right = re.fullmatch(r"(.+) (>|<|>=|<=) (\S+)", part).groups()
-        terms = re.findall(r"([+-] )?(?:([\d.e+-]+) )?x(\d+)", left)
-        total = sum((-1 if plus == "- " else 1) * float(c or 1) * X[:, int(k)] for plus, c, k in terms)
-        satisfying &= COMPARE[sign](total, float(right))
-    return satisfying
-
-
 @pytest.mark.parametrize("p", [3, 8])
-def test_precision_and_coverage_are_those_of_a_reader(p):
+def test_precision_and_coverage_are_those_of_a_reader(p, read_words):
     X, y = draw(p=p)
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(p)])
     found = regions(regressor(n_components=6).fit(X, y), X, max_regions=8)
-    for r, description in enumerate(found.descriptions):
-        satisfying, inside = read(description, X), found.labels == r
-        assert found.precision[r] == np.mean(inside[satisfying])
+    is_told = np.isfinite(found.precision)
+    assert is_told.any()
+    for r in np.flatnonzero(is_told):
+        satisfying, inside = read_words(found.descriptions[r], table), found.labels == r
+        assert found.precision[r] == np.mean(inside[satisfying]) >= 0.8
         assert found.coverage[r] == np.mean(satisfying[inside])
-        sides = [
-            words if on else re.sub(" [<>] ", lambda sign: {" > ": " <= ", " < ": " >= "}[sign[0]], words)
-            for words, on in zip(found.half_spaces, found.patterns[r])
-        ]
-        parts = description.split(" and ")
-        assert len(parts) <= 3
-        assert set(parts) <= set(sides)
+    assert all(words.startswith("by ") for words in found.descriptions[~is_told])
+    assert np.isnan(found.coverage[~is_told]).all()
 
 
-def test_descriptions_name_no_more_half_spaces_than_they_need():
+def test_descriptions_name_no_more_conditions_than_they_need():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 3))
     # The first splits the rows in halves; the others hold but for a few rows of the upper half.
     model = with_learners(X, [[1, 0, 0], [1, 1, 0], [1, 0, 1]], [0, 0.75, 0.75])
     found = regions(model, X)
     above = [pattern.all() for pattern in found.patterns].index(True)
-    assert found.descriptions[above] == "x0 > 0"
-    assert 0.95 < found.precision[above] < 0.99
+    assert re.fullmatch(r"x0 > 0(\.0\d)?", found.descriptions[above])
+    assert 0.95 < found.precision[above] < 1
 
 
-def test_greedy_choice_takes_the_half_space_that_excludes_the_most_rows_first():
+def test_a_region_with_sides_along_columns_is_told_exactly():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (500, 3))
     model = with_learners(X, np.eye(3), [0.6, -0.5, 0.2])
     found = regions(model, X)
     all_on = found.descriptions[[pattern.all() for pattern in found.patterns].index(True)]
-    assert all_on == "x1 > 0.5 and x2 > -0.2 and x0 > -0.6"
+    assert all_on == "x0 > -0.6 and x1 > 0.5 and x2 > -0.2"
     none_on = found.descriptions[[pattern.any() for pattern in found.patterns].index(False)]
-    assert none_on == "x0 <= -0.6 and x2 <= -0.2 and x1 <= 0.5"
-    assert (found.precision == 1).all()
-    assert (found.coverage == 1).all()
+    assert none_on == "x0 <= -0.6 and x1 <= 0.5 and x2 <= -0.2"
+    assert (found.precision > 0.9).all()
+    assert (found.coverage > 0.9).all()
 
 
 def test_through_a_pipeline_regions_are_in_the_users_columns():
@@ -300,6 +286,23 @@ def test_the_frame_has_a_row_per_region():
     assert_allclose(with_y.to_frame()["bias"], with_y.bias)
 
 
+def test_few_learners_tell_regions_apart_that_hold_most_rows():
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    model = with_learners(X, np.diag([1.0, 1, 1, 1, 1, 3]), np.zeros(6))
+    assert regions(model, X, max_regions=8).share.sum() < 0.5
+    strongest = regions(model, X, n_learners=1)
+    assert strongest.learner_names.tolist() == ["f6"]
+    assert strongest.assign(X).tolist() == strongest.labels.tolist()
+    assert strongest.precision.min() > 0.95
+    found = regions(model, X, max_regions=8, n_learners="auto")
+    assert found.patterns.shape == (8, 3)
+    assert found.share.sum() == 1
+    assert found.learner_names[-1] == "f6"
+    for n_learners in (0, 1.5, "all"):
+        with pytest.raises(ValueError, match=r'n_learners must be an integer of at least 1, "auto", or None'):
+            regions(model, X, n_learners=n_learners)
+
+
 def test_a_value_of_each_region_is_drawn():
     X, y = draw()
     found = regions(regressor().fit(X, y), X, y, max_regions=3)
@@ -348,4 +351,6 @@ def test_where_columns_bend_regions_are_patterns_with_the_users_columns_in_words
         assert_allclose(found.coefficients[label], local[found.labels == label].mean(axis=0), atol=1e-9)
     assert found.coefficients.shape[1] == 4
     assert not any("from" in words for words in [*found.descriptions, *found.half_spaces])
-    assert found.precision @ found.share > 0.6
+    is_told = np.isfinite(found.precision)
+    assert found.share[is_told].sum() > 0.6
+    assert (found.precision[is_told] >= 0.8).all()

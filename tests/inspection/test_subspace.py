@@ -62,9 +62,9 @@ def test_classes_and_pipelines_use_the_inputs_of_the_model():
     steps = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["kind"]))
     model = make_pipeline(steps, GBMAPRegressor(3, random_state=0)).fit(frame, X[:, 2])
     subspace = active_subspace(model, frame)
-    assert list(subspace.feature_names) == ["size", "kind=big", "kind=small"]
+    assert list(subspace.feature_names) == ["size", "kind is big", "kind is small"]
     assert subspace.transform(frame, 2).shape == (150, 2)
-    assert list(subspace.to_frame().columns) == ["size", "kind=big", "kind=small", "share"]
+    assert list(subspace.to_frame().columns) == ["size", "kind is big", "kind is small", "share"]
 
 
 def test_faults_are_named():
@@ -91,7 +91,7 @@ def test_where_columns_bend_each_is_one_feature():
     X.loc[::6, "b"] = np.nan
     model = GBMAPRegressor(4, knots=4, random_state=0).fit(X, 3 * np.abs(X["a"]) + X["b"].isna())
     subspace = active_subspace(model, X)
-    assert list(subspace.feature_names) == ["a", "b", "c", "b missing", "kind=u", "kind=v"]
+    assert list(subspace.feature_names) == ["a", "b", "c", "b is missing", "kind is u", "kind is v"]
     assert subspace.shares.sum() == pytest.approx(1)
     assert subspace.shares[0] > 0.9
     assert subspace.feature_names[np.abs(subspace.directions[0]).argmax()] == "a"

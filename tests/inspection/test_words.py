@@ -1,6 +1,5 @@
-"""A learner in words: what is written must hold for the rows, as a reader would check it."""
+"""Rows in words: what is written must hold for the rows, as a reader would check it."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +8,17 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from gbmap import GBMAPRegressor
+from gbmap import GBMAPRegressor, TableModel
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.terms import Terms
-from gbmap._fitted.words import HalfSpace, _best_threshold, half_space, standard_rows
-
-COMPARE = {">": np.greater, "<": np.less, ">=": np.greater_equal, "<=": np.less_equal}
+from gbmap._fitted.words import Teller, told_by_weights
+from gbmap.inspection import learner_cards, regions
 
 
 def frame(n=200, seed=0):
@@ -34,199 +32,249 @@ def frame(n=200, seed=0):
     return pd.DataFrame(columns)
 
 
-def with_learner(X, weights, offset, *, before=None, activation="softplus"):
+def with_weights(X, weights, *, before=None, activation="softplus"):
     """Return the fitted of a model that holds one learner with given weights of its inputs."""
     model = GBMAPRegressor(n_components=1, knots=0, activation=activation, random_state=0)
     model = model if before is None else make_pipeline(before, model)
     model.fit(X, np.arange(len(X), dtype=float))
     gbmap = model if before is None else model[-1]
-    weights, offsets = np.array([weights], dtype=float), np.array([offset], dtype=float)
-    gbmap.ensemble_ = replace(gbmap.ensemble_, weights=weights, offsets=offsets)
+    gbmap.ensemble_ = replace(gbmap.ensemble_, weights=np.array([weights], dtype=float), offsets=np.zeros(1))
     return FittedModel.of(model)
 
 
-def check(words, X):
-    """Return whether each row of a frame satisfies an inequality, by reading it."""
-    left, sign, right = re.fullmatch(r"(.+) (>|<|>=|<=) (\S+)", words).groups()
-    total = 0.0
-    for plus, factor, name in re.findall(r"([+-] )?(?:([\d.e+-]+) )?([a-z]\w*)", left):
-        total = total + (-1 if plus == "- " else 1) * float(factor or 1) * X[name].to_numpy()
-    return COMPARE[sign](total, float(right))
+def tell(X, is_meant, weights=None, before=None):
+    """Return rows in words, by a model that looks at all columns alike."""
+    X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+    numbers = X.select_dtypes("number")
+    weights = 1 / numbers.std() if weights is None else weights
+    fitted = with_weights(X, weights, before=before)
+    return Teller(fitted, fitted.read(X)).tell(np.asarray(is_meant))
 
 
-def test_one_weight_gives_a_threshold_on_one_column():
-    fitted = with_learner(frame(), [2, 0, 0, 0], -91)
-    assert half_space(fitted, 0) == "age > 45.5"
-    assert half_space(fitted, 0, active=False) == "age <= 45.5"
-
-
-def test_a_negative_first_weight_turns_the_inequality_round():
-    fitted = with_learner(frame(), [-2, 0, 0, 0], 91)
-    assert half_space(fitted, 0) == "age < 45.5"
-    assert half_space(fitted, 0, active=False) == "age >= 45.5"
-
-
-def test_terms_come_by_their_weight_in_standard_deviations_over_the_first_ones_coefficient():
+def test_one_threshold_is_told_by_a_round_number():
     X = frame()
-    scale = X.std(ddof=0).to_numpy()
-    fitted = with_learner(X, np.array([0.5, 1, -0.8, 0]) / scale, 0)
-    ratios = scale[1] / scale * [0.5, 1, -0.8, 0]
-    left = f"year - {float(f'{-ratios[2]:.2g}'):.15g} income + {float(f'{ratios[0]:.2g}'):.15g} age"
-    assert half_space(fitted, 0).startswith(f"{left} > ")
-    assert half_space(fitted, 0, n_terms=2).startswith(left.rsplit(" + ", 1)[0] + " > ")
+    assert tell(X, X["age"] > 45.03).words == "age > 45"
+    assert tell(X, X["age"] <= 45.03).words == "age <= 45"
+    assert tell(X, X["year"] > 2004.5).words == "year > 2004"
+    assert tell(X, X["income"] > 31_234).words in ("income > 31,000", "income > 31,200", "income > 31,250")
+    assert "e" not in tell(X, X["ratio"] > 1.234e-5).words.removeprefix("ratio > ").replace("e-0", "")
 
 
-def test_inputs_left_out_stand_at_their_training_means():
+def test_a_round_threshold_takes_next_to_nothing_from_the_precision():
+    X = frame(2_000)
+    for limit in np.quantile(X["income"], [0.1, 0.35, 0.6, 0.85]):
+        told = tell(X, X["income"] > limit)
+        assert min(told.precision, told.coverage) >= 0.975
+        digits = told.words.removeprefix("income > ").replace(",", "").strip("0")
+        assert len(digits) <= 3
+
+
+def test_intervals_of_whole_numbers_are_told_by_the_numbers_in_them():
+    X = frame(600)
+    X["hour"] = np.arange(600) % 24
+    assert tell(X, (X["hour"] > 8) & (X["hour"] <= 15)).words == "hour is 9 to 15"
+    assert tell(X, X["hour"] == 9).words == "hour is 9"
+
+
+def test_intervals_and_their_outsides_and_two_columns_are_told():
+    X = frame(600)
+    inside = (X["age"] > 40) & (X["age"] <= 60)
+    assert tell(X, inside).words == "40 < age <= 60"
+    assert set(tell(X, ~inside).words.split(" or ")) == {"age <= 40", "age > 60"}
+    young_or_late = (X["age"] <= 40) | (X["year"] > 2006)
+    assert set(tell(X, young_or_late).words.split(" or ")) == {"age <= 40", "year > 2006"}
+    assert tell(X, ~young_or_late).words == "age > 40 and year <= 2006"
+
+
+def test_all_rows_nearly_all_and_none_have_words_of_their_own():
     X = frame()
-    fitted = with_learner(X, [1, 0.1, 0, 0], -40 - 0.1 * X["year"].mean())
-    assert half_space(fitted, 0, n_terms=1) == "age > 40"
+    told = [tell(X, np.arange(200) < n) for n in (200, 199, 0)]
+    assert [each.words for each in told] == ["everywhere", "nearly everywhere", "nowhere"]
+    assert [each.precision for each in told[:2]] == [1.0, 0.995]
+    assert np.isnan(told[2].precision)
 
 
-def test_terms_that_hardly_count_are_left_out():
-    X = frame()
-    scale = X.std(ddof=0).to_numpy()
-    assert "income" not in half_space(with_learner(X, [1, 0, 0.04 * scale[0] / scale[2], 0], -50), 0)
-    assert "income" in half_space(with_learner(X, [1, 0, 0.06 * scale[0] / scale[2], 0], -50), 0)
+def test_where_no_short_rule_is_precise_the_columns_are_named_and_nothing_is_measured():
+    X = frame(500)
+    rng = np.random.default_rng(1)
+    told = tell(X, rng.random(500) < 0.1 + 0.3 * (X["age"] > 50))
+    assert told.words.startswith("by age, ")
+    assert np.isnan([told.precision, told.coverage]).all()
+    assert not told.has_rule
 
 
-def test_thresholds_keep_the_digits_that_tell_rows_apart():
-    assert half_space(with_learner(frame(), [0, 1, 0, 0], -2004.5), 0) == "year > 2004.5"
-    assert half_space(with_learner(frame(), [0, 0, 0, 1e5], -1.234), 0) == "ratio > 1.23e-05"
-    assert half_space(with_learner(frame(), [0, 0, 1e-3, 0], -123.456), 0) == "income > 123500"
-
-
-def test_a_learner_without_weights_is_active_everywhere_or_nowhere():
-    for offset, active, words in [
-        (1, True, "everywhere"), (1, False, "nowhere"), (0, True, "nowhere"), (-1, False, "everywhere"),
-    ]:  # fmt: skip
-        fitted = with_learner(frame(), np.zeros(4), offset)
-        assert half_space(fitted, 0, active=active) == words
-        assert HalfSpace.of(fitted, 0).holds(frame().to_numpy()).all() == (offset > 0)
-
-
-def test_learners_with_the_identity_activation_are_active_everywhere():
-    fitted = with_learner(frame(), [1, 0, 0, 0], -1e6, activation="identity")
-    assert half_space(fitted, 0) == "everywhere"
-    assert half_space(fitted, 0, active=False) == "nowhere"
-    assert HalfSpace.of(fitted, 0).holds(frame().to_numpy()).all()
-
-
-@pytest.mark.parametrize(
-    ("weights", "offset", "words", "complement"),
-    [
-        ([1, 0, 0, 0], -0.4, "city=Oslo", "not city=Oslo"),
-        ([-1, 0, 0, 0], 0.4, "not city=Oslo", "city=Oslo"),
-        ([0, 0, 0, 1], -0.4, "age missing", "not age missing"),
-        ([1, 0, 0, 0], 0.4, "everywhere", "nowhere"),
-        ([1, 0, 0, 0], -1.4, "nowhere", "everywhere"),
-        ([1, -0.5, 0, 0], -0.2, "city=Oslo - 0.5 city=Rome > 0.2", "city=Oslo - 0.5 city=Rome <= 0.2"),
-    ],
-)
-def test_categories_and_gaps_are_named(weights, offset, words, complement):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"city": rng.choice(["Oslo", "Rome"], 90), "age": rng.normal(50, 12, 90)})
-    X.loc[::3, "age"] = np.nan
-    before = make_column_transformer(
-        (OneHotEncoder(), ["city"]), (SimpleImputer(add_indicator=True), ["age"])
-    )
-    fitted = with_learner(X, weights, offset, before=before)
-    assert half_space(fitted, 0) == words
-    assert half_space(fitted, 0, active=False) == complement
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_precision_and_coverage_are_those_of_a_reader_and_a_rule_is_never_below_80_percent(read_words, seed):
+    rng, X = np.random.default_rng(seed), frame()
+    slopes = rng.standard_normal(4) / X.std().to_numpy()
+    places = (X - X.mean()) @ slopes + rng.normal(0, rng.uniform(0, 1), len(X))
+    is_meant = (places > np.quantile(places, rng.uniform(0.05, 0.95))).to_numpy()
+    told = tell(X, is_meant)
+    if told.has_rule:
+        read = read_words(told.words, X)
+        assert told.precision == np.mean(is_meant[read]) >= 0.8
+        assert told.coverage == np.mean(read[is_meant])
+        assert len(told.words) <= 110
 
 
 @pytest.mark.parametrize("before", [None, StandardScaler(), MinMaxScaler((5, 6))], ids=str)
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=5, deadline=None, derandomize=True)
-def test_what_is_written_is_what_holds_in_the_users_units(before, seed):
-    rng, X = np.random.default_rng(seed), frame()
-    fitted = with_learner(X, np.zeros(4), 0, before=before)
-    inputs = np.asarray(fitted.read(X))
-    weights = rng.standard_normal((1, 4)) / inputs.std(axis=0)
-    offsets = -weights @ inputs.mean(axis=0) + rng.normal(0, 1, 1)
-    fitted.model.ensemble_ = replace(fitted.ensemble, weights=weights, offsets=offsets)
-    for rows in (None, standard_rows(fitted, inputs)):
-        written = HalfSpace.of(fitted, 0, rows)
-        assert_array_equal(check(written.words(), X), written.holds(inputs))
-        assert_array_equal(check(written.words(active=False), X), ~written.holds(inputs))
-    all_terms = HalfSpace.of(fitted, 0, n_terms=4).holds(inputs)
-    assert (all_terms == (fitted.ensemble.project(inputs)[:, 0] > 0)).mean() > 0.95
+def test_words_are_in_the_users_units(before):
+    X = frame()
+    assert tell(X, X["age"] > 45.03, [1, 1, 1, 1] if before else None, before=before).words == "age > 45"
 
 
-def factor(n=400, n_copies=6):
-    """Return columns of which some are noisy copies of one another, as those of real tables are."""
+def cities(n=300):
     rng = np.random.default_rng(0)
-    hidden = rng.standard_normal((n, 1))
-    copies = hidden + 0.3 * rng.standard_normal((n, n_copies))
-    return np.hstack([copies, rng.standard_normal((n, 2))])
+    X = pd.DataFrame({"city": rng.choice(["Oslo", "Rome", "Turku", "Bern"], n), "age": rng.normal(50, 12, n)})
+    X.loc[::4, "age"] = np.nan
+    X.loc[::7, "city"] = None
+    return X
 
 
-def agreement(fitted, X, rows):
-    written, active = HalfSpace.of(fitted, 0, rows), fitted.ensemble.project(X)[:, 0] > 0
-    return (written.holds(X) == active).mean()
+def teller_of_cities(**options):
+    X = cities()
+    y = X["age"].fillna(0) + 9 * (X["city"] == "Oslo") + X["city"].isna()
+    fitted = FittedModel.of(GBMAPRegressor(3, random_state=0, **options).fit(X, y))
+    return X, Teller(fitted, fitted.read(X))
 
 
-def test_fitted_to_rows_the_words_tell_more_rows_where_columns_go_together():
-    X = factor()
-    # The three largest weights together point the other way than all of them.
-    fitted = with_learner(X, [1.0, -0.9, -0.9, 0.8, 0.8, 0.8, 0.1, 0.1], 0.3)
-    assert agreement(fitted, X, None) < 0.5
-    assert agreement(fitted, X, standard_rows(fitted, X)) > 0.8
-    assert half_space(fitted, 0, rows=standard_rows(fitted, X)) != half_space(fitted, 0)
+@pytest.mark.parametrize(
+    ("meant", "words"),
+    [
+        (lambda X: X["city"] == "Oslo", "city is Oslo"),
+        (lambda X: X["city"] != "Oslo", "city is not Oslo"),
+        (lambda X: X["city"].isin(["Oslo", "Rome"]), "city is one of "),
+        (lambda X: ~X["city"].isin(["Oslo", "Rome", "Bern"]), "city is none of "),
+        (lambda X: X["city"].isna(), "city is missing"),
+        (lambda X: X["age"].isna(), "age is missing"),
+        (lambda X: X["age"].isna() | (X["city"] == "Oslo"), "age is missing or city is Oslo"),
+    ],
+)
+@pytest.mark.parametrize("knots", [0, 3])
+def test_categories_and_gaps_are_told_as_people_do(read_words, meant, words, knots):
+    X, teller = teller_of_cities(knots=knots)
+    told = teller.tell(meant(X).to_numpy())
+    assert sorted(told.words.split(" or ")) == sorted(words.split(" or ")) or told.words.startswith(words)
+    assert told.precision == told.coverage == 1
+    assert_array_equal(read_words(told.words, X), meant(X))
 
 
-def test_columns_without_weight_are_never_named():
-    X = factor()
-    X[:, 0] = X[:, 3:6].sum(axis=1)  # would say it best
-    fitted = with_learner(X, [0, 0, 0, 1, 1, 1, 0.5, 0], 0)
-    for n_terms in (1, 3, 8):
-        inputs = HalfSpace.of(fitted, 0, standard_rows(fitted, X), n_terms=n_terms).inputs
-        assert 1 <= len(inputs) <= n_terms
-        assert set(inputs) <= {3, 4, 5, 6}
+def test_gaps_and_categories_of_a_pipeline_are_told_too():
+    X = cities()
+    X["city"] = X["city"].fillna("Rome")
+    before = make_column_transformer(
+        (OneHotEncoder(), ["city"]), (SimpleImputer(add_indicator=True), ["age"])
+    )
+    model = make_pipeline(before, GBMAPRegressor(2, knots=0, random_state=0))
+    fitted = FittedModel.of(model.fit(X, X["age"].isna() + 2.0 * (X["city"] == "Oslo")))
+    teller = Teller(fitted, fitted.read(X))
+    assert teller.tell((X["city"] == "Oslo").to_numpy()).words == "city is Oslo"
+    assert teller.tell(X["age"].isna().to_numpy()).words == "age is missing"
 
 
-def test_a_column_that_another_one_stands_for_comes_after_one_that_says_something_new():
-    X = factor()
-    fitted = with_learner(X, [1, 1, 0, 0, 0, 0, 0.9, 0], 0)
-    assert sorted(HalfSpace.of(fitted, 0, standard_rows(fitted, X), n_terms=2).inputs)[1] == 6
-    assert sorted(HalfSpace.of(fitted, 0, n_terms=2).inputs) == [0, 1]
+def test_a_column_of_zeros_and_ones_is_told_by_its_value():
+    X = frame().assign(flag=np.arange(200) % 2)
+    assert tell(X, X["flag"] == 1).words == "flag is 1"
+    assert tell(X, X["flag"] == 0).words == "flag is 0"
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=5, deadline=None, derandomize=True)
-def test_fitted_to_rows_too_the_largest_term_comes_first(seed):
-    X = factor()
-    fitted = with_learner(X, np.random.default_rng(seed).standard_normal(8), 0)
-    written = HalfSpace.of(fitted, 0, standard_rows(fitted, X))
-    sizes = np.abs(written.coefficients) * X.std(axis=0)[written.inputs]
-    assert (np.diff(sizes) <= 0.01 * sizes[0]).all()
+@pytest.fixture(scope="module")
+def hourly():
+    rng, n = np.random.default_rng(0), 600
+    when = pd.date_range("2022-01-01", periods=n, freq="7h")
+    weekend = when.day_of_week >= 5
+    demand = 50.0 * weekend + 30 * (when.hour >= 15) + 40 * (when >= "2022-05-01") + rng.normal(0, 3, n)
+    table = pd.DataFrame({"when": when.strftime("%Y-%m-%d %H:%M"), "demand": demand.round(1)})
+    return when, table, TableModel("demand", n_components=3, random_state=0).fit(table)
 
 
-def test_a_single_row_says_little_about_which_columns_go_together():
-    X = factor()
-    fitted = with_learner(X, [1, 0.8, 0.6, 0, 0, 0, 0.1, 0.1], 0)
-    few = HalfSpace.of(fitted, 0, standard_rows(fitted, X[:1]))
-    assert_array_equal(few.inputs, HalfSpace.of(fitted, 0).inputs)
+@pytest.mark.parametrize(
+    ("meant", "words"),
+    [
+        (lambda when: when >= "2022-05-01", "when from 2022-05-01 on"),
+        (lambda when: when < "2022-05-01", "when before 2022-05-01"),
+        (lambda when: when.day_of_week >= 5, "when is Saturday or Sunday"),
+        (lambda when: when.day_of_week < 5, "when is Monday to Friday"),
+        (lambda when: when.day_of_week == 2, "when is a Wednesday"),
+        (lambda when: when.hour >= 15, "hour of when > 14"),
+    ],
+)
+def test_dates_are_told_as_dates(hourly, meant, words):
+    when, table, model = hourly
+    for asked in (model, model.model_):
+        fitted = FittedModel.of(asked)
+        told = Teller(fitted, fitted.read(model.features(table))).tell(np.asarray(meant(when)))
+        assert told.words == words
+        assert told.precision == told.coverage == 1
+
+
+def test_the_day_of_the_year_has_a_date_beside_it(hourly):
+    when, table, model = hourly
+    fitted = FittedModel.of(model)
+    early = np.asarray(when.day_of_year <= 59)
+    told = Teller(fitted, fitted.read(model.features(table))).tell(early)
+    assert told.words in ("when before 2022-03-01", "day of the year of when <= 59 (28 Feb)")
+
+
+def test_a_name_that_only_looks_like_a_part_of_a_date_is_a_number():
+    X = frame().rename(columns={"age": "age (days)"})
+    assert tell(X, X["age (days)"] > 45.03).words == "age (days) > 45"
+
+
+def test_learners_are_told_by_columns_that_matter_to_them():
+    X = frame(500).assign(copy=lambda X: X["age"])
+    fitted = with_weights(X, [0, 1 / 3, 0, 0, 1 / 12])
+    teller = Teller(fitted, fitted.read(X))
+    is_active = (X["age"] > 50).to_numpy()
+    assert teller.learner(0, is_active).words == "copy > 50"
+    assert teller.tell(is_active).words == "copy > 50"  # no learner looks at the age
+
+
+def test_without_rows_the_columns_of_a_learner_are_named():
+    X = frame()
+    scale = X.std().to_numpy()
+    assert told_by_weights(with_weights(X, [1, 3, 0, 0] / scale))[0].words == "by year, age"
+    assert told_by_weights(with_weights(X, [0, 0, 0, 0]))[0].words == "nowhere"
+    identity = with_weights(X, [0, 0, 0, 0], activation="identity")
+    assert told_by_weights(identity)[0].words == "everywhere"
 
 
 def test_sparse_rows_give_the_words_of_dense_ones():
-    X = np.where(factor() > 0.5, factor(), 0.0)
-    fitted = with_learner(X, np.arange(1, 9) / 8, -1)
-    sparse = scipy.sparse.csr_array(X)
-    dense_words, sparse_words = (
-        HalfSpace.of(fitted, 0, standard_rows(fitted, rows)) for rows in (X, fitted.read(sparse))
-    )
-    assert dense_words.words() == sparse_words.words()
-    assert_array_equal(dense_words.holds(X), sparse_words.holds(fitted.read(sparse)))
+    X = frame()
+    fitted = with_weights(X, 1 / X.std())
+    is_meant = (X["age"] > 50).to_numpy() & (X["year"] > 2004).to_numpy()
+    rows = fitted.read(X)
+    told = [Teller(fitted, each).tell(is_meant) for each in (rows, scipy.sparse.csr_array(rows))]
+    assert told[0] == told[1]
 
 
-def test_the_rows_that_words_are_fitted_to_are_bounded_and_the_same_each_time(monkeypatch):
-    X = factor()
-    fitted = with_learner(X, np.ones(8), 0)
-    monkeypatch.setattr("gbmap._fitted.words._SAMPLE_NUMBERS", 800)
-    rows = standard_rows(fitted, X)
-    assert rows.shape == (100, 8)
-    assert_array_equal(rows, standard_rows(fitted, X))
-    assert len(np.unique(rows, axis=0)) == 100
+def test_a_sample_finds_the_rule_and_all_rows_measure_it(monkeypatch, read_words):
+    X = frame(1_000)
+    monkeypatch.setattr("gbmap._fitted.words._SAMPLE_ROWS", 300)
+    is_meant = (X["age"] + 1e-4 * X["income"] > 55).to_numpy()
+    told = tell(X, is_meant)
+    assert told == tell(X, is_meant)
+    read = read_words(told.words, X)
+    assert (told.precision, told.coverage) == (np.mean(is_meant[read]), np.mean(read[is_meant]))
+
+
+def test_a_hundred_columns_a_dozen_of_them_text_read_well(read_words):
+    rng, n = np.random.default_rng(0), 500
+    X = pd.DataFrame({f"number {k}": rng.normal(size=n) * 10.0 ** (k % 5) for k in range(88)})
+    for k in range(12):
+        X[f"text {k}"] = rng.choice([f"level {j} of {k}" for j in range(3 + k)], n)
+    y = np.abs(X["number 1"]) + 20 * (X["text 3"] == "level 1 of 3") * (X["number 0"] > 0)
+    model = GBMAPRegressor(4, random_state=0).fit(X, y)
+    cards, found = learner_cards(model, X, y), regions(model, X, y)
+    told = [*cards.half_spaces, *found.descriptions, *found.half_spaces]
+    assert max(map(len, told)) <= 120
+    assert not any("=" in each.replace("<=", "") or "e+" in each or "e-" in each for each in told)
+    active = FittedModel.of(model).ensemble.project(FittedModel.of(model).read(X)) > 0
+    for j, words in enumerate(cards.half_spaces):
+        if np.isfinite(cards.half_space_precision[j]):
+            assert cards.half_space_precision[j] == np.mean(active[read_words(words, X), j])
+            assert cards.half_space_precision[j] >= 0.8
 
 
 def bent_frame(n=400, seed=0):
@@ -251,56 +299,39 @@ def test_a_column_that_bends_is_one_term_in_the_users_units(options):
     inputs = fitted.read(X)
     terms = Terms.of(fitted)
     assert sorted(terms.names) == sorted(
-        ["age", "year", "income", "age missing", "city missing", "city=Oslo", "city=Rome", "city=Turku"]
+        [
+            "age",
+            "year",
+            "income",
+            "age is missing",
+            "city is missing",
+            "city is Oslo",
+            "city is Rome",
+            "city is Turku",
+        ]
     )
     values = pd.DataFrame(terms.values(inputs), columns=terms.names)
-    np.testing.assert_allclose(values["year"], X["year"])
-    np.testing.assert_allclose(values["age"], X["age"].fillna(X["age"].median()), rtol=0.01)
-    np.testing.assert_allclose(terms.standard(inputs).mean(axis=0), 0, atol=1e-9)
-    assert_array_equal(values["city=Oslo"], X["city"] == "Oslo")
-    assert_array_equal(values["age missing"], X["age"].isna())
+    assert_allclose(values["year"], X["year"])
+    assert_allclose(values["age"], X["age"].fillna(X["age"].median()), rtol=0.01)
+    assert_allclose(terms.standard(inputs).mean(axis=0), 0, atol=1e-9)
+    assert_array_equal(values["city is Oslo"], X["city"] == "Oslo")
+    assert_array_equal(values["age is missing"], X["age"].isna())
 
 
-@pytest.mark.parametrize("with_rows", [False, True])
-def test_words_of_columns_that_bend_hold_as_they_are_written(with_rows):
-    X, model = bent_model()
+def test_rows_of_few_categories_are_told_by_these_and_those_of_many_by_none():
+    towns = pd.Series(["Oslo"] * 45 + ["Turku"] * 40 + ["Rome"] * 15).repeat(4)
+    rows = pd.DataFrame({"town": towns.to_numpy(), "x": np.linspace(-1, 1, 400)})
+    model = GBMAPRegressor(n_components=1, knots=0, random_state=0).fit(
+        rows, rows["x"] + (rows["town"] == "Rome")
+    )
     fitted = FittedModel.of(model)
-    inputs = fitted.read(X)
-    rows = standard_rows(fitted, inputs) if with_rows else None
-    known = X.assign(age=X["age"].fillna(fitted.inputs.fill[0]), **{"age missing": X["age"].isna()})
-    for name in ("Oslo", "Rome", "Turku"):
-        known[f"city={name}"] = X["city"] == name
-    known["city missing"] = X["city"].isna()
-    known = known.drop(columns="city")
-    for j in range(len(fitted.ensemble)):
-        written = HalfSpace.of(fitted, j, rows)
-        assert "from" not in written.words()
-        names = [name for name in sorted(known, key=len, reverse=True) if name in written.words()]
-        text = written.words()
-        for k, name in enumerate(names):
-            text = text.replace(name, f"z{'abcdefgh'[k]}")
-        columns = {f"z{'abcdefgh'[k]}": known[name].astype(float) for k, name in enumerate(names)}
-        assert_array_equal(check(text, pd.DataFrame(columns)), written.holds(inputs))
-
-
-def test_a_column_that_bends_but_always_rises_is_told_nearly_as_well_as_one_that_does_not():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500)})
-    model = GBMAPRegressor(3, knots=4, random_state=0).fit(X, np.exp(X["a"]) + X["b"])
-    fitted = FittedModel.of(model)
-    inputs = fitted.read(X)
-    rows = standard_rows(fitted, inputs)
-    for j in range(3):
-        active = fitted.ensemble.project(inputs)[:, j] > 0
-        agreement = (HalfSpace.of(fitted, j, rows).holds(inputs) == active).mean()
-        assert agreement >= max(0.85, active.mean(), 1 - active.mean())
-
-
-def test_the_threshold_tells_the_most_rows_rightly():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        places, active = rng.normal(size=30).round(1), rng.random(30) < 0.5
-        found = _best_threshold(places, active, 0.0)
-        tried = [((places > each) == active).sum() for each in np.linspace(-5, 5, 2001) + 0.001]
-        assert ((places > found) == active).sum() == max(tried)
-    assert _best_threshold(np.ones(3), np.array([True, True, False]), 5.0) <= 1.0
+    teller = Teller(fitted, fitted.read(rows))
+    everywhere, rome = np.ones(400, dtype=bool), rows["town"].to_numpy() == "Rome"
+    assert teller.typical(everywhere, [0]) == "town Oslo or Turku (85 %)"
+    assert teller.typical(rome, [0]) == "town Rome (100 %)"
+    assert teller.typical(rome, [0, 1]) == "town Rome (100 %), x 0.734 to 0.97"
+    rows["town"] = [f"town {k % 10}" for k in range(400)]
+    fitted = FittedModel.of(
+        GBMAPRegressor(n_components=1, knots=0, random_state=0).fit(rows, rows["town"] == "town 3")
+    )
+    assert Teller(fitted, fitted.read(rows)).typical(everywhere, [0]) == ""

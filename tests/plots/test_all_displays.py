@@ -73,6 +73,7 @@ def hostile():
     return X, {"regressor": (regressor, y), "classifier": (classifier, names)}
 
 
+@pytest.mark.sampled(2)
 @EACH
 @pytest.mark.parametrize("task", ["regressor", "classifier"])
 def test_hostile_names_are_drawn_and_nothing_is_cut(hostile, kind, task):

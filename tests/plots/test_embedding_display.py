@@ -87,6 +87,19 @@ def test_principal_components_are_those_of_the_embedding(kind, request):
 
 
 @pytest.mark.parametrize("kind", MODELS)
+def test_the_first_axis_rises_with_the_prediction_and_the_longer_tail_of_the_second_points_up(kind, request):
+    X, _, model = request.getfixturevalue(kind)
+    points = EmbeddingDisplay.from_estimator(model, X, components="pca", color=np.arange(200)).coordinates
+    phi = model.transform(X)
+    near = np.clip(phi, *np.quantile(phi, [0.01, 0.99], axis=0))  # far rows turn no axis
+    axis = PCA(1).fit(near).components_[0]
+    assert np.sign(np.cov(near @ axis, near.sum(axis=1))[0, 1]) == np.sign(
+        np.cov(phi @ axis, points[:, 0])[0, 1]
+    )
+    assert ((points - points.mean(axis=0))[:, 1] ** 3).sum() > 0
+
+
+@pytest.mark.parametrize("kind", MODELS)
 def test_shares_of_the_loss_add_up_to_what_the_stages_explain(kind, request):
     X, y, model = request.getfixturevalue(kind)
     fitted = FittedModel.of(model)

@@ -70,3 +70,16 @@ def test_only_monitors_that_have_seen_rows_are_drawn(detector):
     for monitor in (DriftMonitor(detector), DriftMonitor(detector).calibrate()):
         with pytest.raises(ValueError, match="monitor must have seen rows"):
             MonitorDisplay.from_estimator(monitor)
+
+
+def test_rows_that_come_one_by_one_are_drawn_some_at_a_time(detector):
+    monitor, X = DriftMonitor(detector, random_state=0), np.random.default_rng(2).normal(size=(120, 2))
+    X[60:, 0] += 3
+    for k in range(len(X)):
+        monitor.update(X[k : k + 1])
+    display = MonitorDisplay.from_estimator(monitor, n_batches=30)
+    assert display.position.tolist() == list(range(3, 120, 4))
+    assert display.alarm_share.mean() == pytest.approx(np.mean(detector.predict(X) == -1))
+    assert 56 <= display.changes[0][0] <= 60
+    with pytest.raises(ValueError, match="n_batches must be a whole number of at least 1, got 0"):
+        MonitorDisplay.from_estimator(monitor, n_batches=0)

@@ -20,12 +20,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import gbmap
 from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, TableModel
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap.drift import DriftMonitor
 from gbmap.inspection import attributions, column_curve, explain, learner_cards, regions
 from gbmap.report import make_drift_report, make_report
 from gbmap.report.page import number
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 def refuse_constant(name):
@@ -116,8 +119,11 @@ def test_learners_and_regions_are_those_of_inspection(report, model, diabetes):
     assert [card["words"] for card in report["learners"]["cards"]] == cards.half_spaces.tolist()
     assert_allclose(report["learners"]["training_explained"], cards.explained_loss, rtol=1e-5)
     assert_allclose(report["learners"]["held_out_explained"], unseen.explained_loss, rtol=1e-5)
-    table, shown = regions(model, X, y, max_regions=8), report["regions"]["outputs"][0]
+    table = regions(model, X, y, max_regions=8, n_learners="auto")
+    shown = report["regions"]["outputs"][0]
     assert [region["words"] for region in shown["regions"]] == table.descriptions.tolist()
+    assert shown["n_learners"] == len(table.learner_names)
+    assert [bool(region["spreads"]) for region in shown["regions"]] == np.isnan(table.precision).tolist()
     assert_allclose([region["bias"] for region in shown["regions"]], table.bias, rtol=1e-5)
     of_points = np.array(shown["of_points"])
     assert of_points[rows_of(report, "training")].tolist() == table.labels.tolist()
@@ -125,7 +131,7 @@ def test_learners_and_regions_are_those_of_inspection(report, model, diabetes):
     for r, region in enumerate(shown["regions"]):
         assert region["n_held_out_rows"] == (labels == r).sum()
         if region["n_held_out_rows"]:
-            assert_allclose(region["held_out_loss"], losses[labels == r].mean(), rtol=1e-5)
+            assert_allclose(region["held_out_error"], np.sqrt(losses[labels == r].mean()), rtol=1e-5)
 
 
 def test_importances_are_mean_sizes_of_attributions(report, model, diabetes):
@@ -181,7 +187,8 @@ def test_rows_like_those_of_the_training_have_no_drift(model, diabetes):
     assert_allclose(found["drift"]["new_loss"], found["drift"]["calibration_loss"], rtol=1e-5)
 
 
-def test_the_files_are_strict_and_the_same_each_time(model, diabetes, tmp_path):
+def test_the_files_are_strict_and_the_same_each_time(model, diabetes, tmp_path, monkeypatch):
+    monkeypatch.setattr("gbmap.report.contents.contenders.perf_counter", lambda: 0.0)  # seconds differ
     X, y, X_test, y_test = diabetes
     reports = [make_report(model, X, y, X_test=X_test, y_test=y_test, max_rows=50) for _ in range(2)]
     assert reports[0].to_json(tmp_path / "twin.json") == reports[1].to_json()
@@ -194,14 +201,14 @@ def test_the_files_are_strict_and_the_same_each_time(model, diabetes, tmp_path):
 
 def test_large_tables_are_sampled_and_the_page_says_so():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, 420)) * np.geomspace(1e-3, 1e6, 420) + 1e5
+    X = rng.normal(size=(3000, 420)) * np.geomspace(1e-3, 1e6, 420) + 1e5
     y = X[:, 0]
-    fitted = GBMAPRegressor(1, tol=0.1, random_state=0).fit(X[:1000], y[:1000])
-    made = make_report(fitted, X[:5000], y[:5000], X_test=X[5000:], y_test=y[5000:], X_new=X[5000:])
+    fitted = GBMAPRegressor(1, l2_regularization=1e-3, tol=0.1, random_state=0).fit(X[:1000], y[:1000])
+    made = make_report(fitted, X[:2500], y[:2500], X_test=X[2500:], y_test=y[2500:], X_new=X[2000:])
     page, shown = made.to_html(), made.to_dict()["map"]
     assert len(page.encode()) < 6e6
     assert shown["n_shown"] == [1667, 333, 500]
-    assert "1,667 of 5,000 training rows" in page
+    assert "1,667 of 2,500 training rows" in page
     assert f"The {len(shown['columns'])} most important of 420 columns" in page
     assert 100 < len(shown["columns"]) < 420
 
@@ -300,7 +307,7 @@ CASES = {
     "a search": (grid(), *small(60, 3)),
     "two classes": (GBMAPClassifier(2, random_state=0), *classes(2)),
     "five classes": (GBMAPClassifier(2, random_state=0), *classes(5)),
-    "fifteen classes": (GBMAPClassifier(2, random_state=0), *classes(15)),
+    "fifteen classes": (GBMAPClassifier(2, l2_regularization=1.0, random_state=0), *classes(15)),
     "classes on top of a model": (GBMAPClassifier(1, init=LogisticRegression(), random_state=0), *classes(3)),
     "no probabilities": (GBMAPClassifier(2, loss="hinge", random_state=0), *classes(3)),
     "sparse": (GBMAPRegressor(2, random_state=0), scipy.sparse.csr_array(small(60, 3)[0]), small(60, 3)[1]),
@@ -443,6 +450,14 @@ def test_a_stored_model_is_explained_on_new_rows_without_labels(stored):
     assert "</html>" in made.to_html()
 
 
+def test_one_new_row_is_enough_for_a_page(stored):
+    model, X = stored
+    made = make_drift_report(model, X[:1])
+    contents = json.loads(made.to_json(), parse_constant=refuse_constant)
+    assert contents["map"]["original_pca"] == {"values": [[0]], "shares": [None]}
+    assert "</html>" in made.to_html()
+
+
 def test_a_stored_model_without_held_out_rows_has_no_scores(stored):
     table = stored[1].assign(y=stored[1]["a"])
     model = TableModel("y", n_components=2, test_size=0).fit(table[:200])
@@ -450,6 +465,38 @@ def test_a_stored_model_without_held_out_rows_has_no_scores(stored):
     assert made.contents["performance"] is None
     assert "there are no held-out scores" in made.contents["left_out"]
     assert made.contents["left_out"] in made.to_html()
+
+
+def test_the_package_itself_shows_new_rows_by_any_model(model, diabetes):
+    X, y, X_test, y_test = diabetes
+    bare = gbmap.report(model, X_test, max_rows=40)
+    assert bare._repr_html_().startswith("<iframe srcdoc=")
+    told = bare.to_dict()
+    assert_scores_add_up(told)
+    rows = [told["map"]["labels"].index(label) for label in told["map"]["labels"]]
+    expected = model.predict(X_test.loc[[told["map"]["labels"][i] for i in rows]])
+    assert_allclose(np.array(told["map"]["prediction"])[rows], expected, atol=0.01)
+    assert (told["drift"], told["predictions"], told["performance"]) == (None, None, None)
+    assert "without a detector" in told["left_out"]
+    assert "Not known: that takes a detector" in bare.to_html()
+
+    detector = DriftDetector(model, random_state=0).fit(X, y, X_cal=X_test, y_cal=y_test)
+    seen = gbmap.report(model, X_test, y_test, detector=detector, title="Patients", max_rows=40).to_dict()
+    assert (seen["title"], seen["fitted"]["target"]) == ("Patients", "progression")
+    assert seen["drift"]["verdict"] == detector.verdict(X_test, y_test).degree
+    truths = seen["predictions"]["numbers"]
+    assert_allclose(sorted(truths["target"]), sorted(y_test), atol=0.01)
+    with pytest.raises(ValueError, match="calibrat"):
+        gbmap.report(model, X_test, detector=DriftDetector(model).fit(X, y))
+
+
+def test_the_package_itself_shows_classes_and_pipelines():
+    X, y = load_iris(return_X_y=True)
+    model = make_pipeline(StandardScaler(), GBMAPClassifier(2, random_state=0)).fit(X, y)
+    made = gbmap.report(model, X[::3], y[::3], max_rows=30)
+    assert made.contents["outputs"] == ["0", "1", "2"]
+    assert np.trace(made.contents["predictions"]["classes"]["confusion"]) >= 45
+    assert "</html>" in made.to_html()
 
 
 @pytest.mark.parametrize(
@@ -468,9 +515,9 @@ def test_batches_lie_where_their_times_say(stored, times, axis, ends):
         update = monitor.update(X[30 * k : 30 * k + 30], time=time)
     told = make_drift_report(model, X[:60], monitor=monitor, max_rows=20).contents["drift"]["over_time"]
     assert (told["axis"], told["positions"], told["n_rows"]) == (axis, ends, [30, 30])
-    assert told["expected_loss"][1] == pytest.approx(update.expected_loss, rel=1e-4)
+    assert told["expected_error"][1] == pytest.approx(update.expected_loss, rel=1e-4)
     assert told["share_alarmed"][1] == pytest.approx(update.share_of_alarms, abs=1e-4)
-    assert told["known_loss"] == [None, None]
+    assert told["known_error"] == [None, None]
     assert told["evidence_of_labels"] is None
     enough = np.log(1 / monitor.level)
     assert told["evidence_of_rows"][1] == pytest.approx((update.log_capital - enough) / np.log(10), rel=1e-4)
@@ -486,13 +533,13 @@ def test_many_batches_are_shown_as_fewer_that_hold_all_rows(stored, monkeypatch)
     assert told["n_rows"] == [2] * 5 + [1]
     assert (told["begin"], told["positions"][0], told["positions"][-1]) == (0.0, 1.0, 10.0)
     pairs = np.array([each.expected_loss for each in updates[:10]]).reshape(-1, 2).mean(axis=1)
-    assert_allclose(told["expected_loss"][:5], pairs, rtol=1e-4)
+    assert_allclose(told["expected_error"][:5], pairs, rtol=1e-4)
     enough = np.log(2 / monitor.level)
     assert told["evidence_of_rows"][0] == pytest.approx(
         (updates[1].log_capital - enough) / np.log(10), rel=1e-4
     )
     assert "(neighbouring ones are shown as one)" in made.to_html()
-    assert len(monitor._timeline) == 11
+    assert len(monitor.state_.timeline) == 11
 
 
 def test_what_a_page_over_time_cannot_show_is_refused(stored, model, diabetes):
@@ -500,8 +547,16 @@ def test_what_a_page_over_time_cannot_show_is_refused(stored, model, diabetes):
         make_drift_report(stored[0], stored[1], monitor=DriftMonitor(stored[0].detector_))
     with pytest.raises(TypeError, match="monitor must be a DriftMonitor, got str"):
         make_drift_report(stored[0], stored[1], monitor="yes")
-    with pytest.raises(TypeError, match="model must be a TableModel, got GBMAPRegressor"):
-        make_drift_report(model, diabetes[0])
+    with pytest.raises(ValueError, match="monitor needs the detector that it asks"):
+        make_drift_report(model, diabetes[0], monitor=DriftMonitor(stored[0].detector_))
     X, y, X_test, y_test = diabetes
     with pytest.raises(ValueError, match="monitor must have seen new rows: pass them as X_new"):
         make_report(model, X, y, X_test=X_test, y_test=y_test, monitor=DriftMonitor(stored[0].detector_))
+
+
+def test_a_map_that_is_a_line_says_so():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    for y, is_line in ((X[:, 0], True), (np.abs(X[:, 0]) + X[:, 1], False)):
+        model = GBMAPRegressor(3, random_state=0).fit(X[:150], y[:150])
+        page = make_report(model, X[:150], y[:150], X_test=X[150:], y_test=y[150:], max_rows=50).to_html()
+        assert ("The embedding is nearly a line" in page) == is_line

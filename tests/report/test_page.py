@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,16 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor
+from gbmap import DriftDetector, GBMAPClassifier, GBMAPRegressor, TableModel
 from gbmap.drift import DriftMonitor
 from gbmap.report import make_report
 from gbmap.report.page import number, percent
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.usefixtures("few_trees"),
+]
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -123,6 +127,23 @@ def batch_page(browser, batches, tmp_path_factory):
     yield from opened(browser, batches, tmp_path_factory.mktemp("batches"))
 
 
+@pytest.fixture(scope="module")
+def years():
+    """A report of years and hours, whose predictions go from below zero to thousands, and of far new rows."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"year": rng.integers(2001, 2008, 300), "hour": rng.integers(0, 24, 300)})
+    X["dry"] = rng.integers(0, 2, 300)
+    y = 4000 * np.sin(X["hour"] / 4) + 900 * X["dry"] + 300 * (X["year"] - 2000) + rng.normal(size=300)
+    model = GBMAPRegressor(6, random_state=0).fit(X[:150], y[:150])
+    new = X[150:].assign(year=X["year"][150:] + 60)
+    return make_report(model, X[:150], y[:150], X_test=X[150:], y_test=y[150:], X_new=new)
+
+
+@pytest.fixture(scope="module")
+def year_page(browser, years, tmp_path_factory):
+    yield from opened(browser, years, tmp_path_factory.mktemp("years"))
+
+
 @pytest.fixture(autouse=True)
 def fresh_view(request):
     """Put the page back to how it opened, without loading it anew."""
@@ -198,20 +219,122 @@ def shown_count(page):
 def test_the_page_holds_the_numbers_of_its_twin(page, report, contents):
     assert json.loads(page.text_content("#data")) == contents == json.loads(report.to_json())
     score = contents["performance"]["contenders"][0]["scores"]["r2"]
-    assert page.text_content(".tiles .own .figure") == f"{score:.3f}"
+    assert page.locator("#how-good .own td").first.text_content() == f"{score:.3f}"
     drift = contents["drift"]
     assert drift["summary"] in page.text_content("#drift .verdict")
     assert percent(drift["share_alarmed"]) in page.text_content("#drift .facts")
-    assert number(drift["shifts"][0]["shift"], sign=True) in page.text_content("#drift .facts")
+    means = [number(drift["mean_prediction"][rows]) for rows in ("new", "held_out")]
+    assert "mean prediction{} held-out rows {}".format(*means) in page.text_content("#drift .facts")
+
+
+def test_the_first_screen_holds_what_was_asked_how_good_it_is_what_matters_and_what_to_do(page, contents):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.evaluate("scrollTo(0, 0)")
+    assert page.evaluate("document.querySelector('.first').getBoundingClientRect().bottom") < 800
+    names = page.locator("#how-good tbody th").all_text_contents()
+    assert names == [each["name"] for each in contents["performance"]["contenders"]]
+    assert number(contents["predictions"]["numbers"]["half_within"]) in page.text_content("#how-good")
+    shares = [percent(each["share"]) for each in contents["summary"]["matters"]]
+    assert [each.strip() for each in page.locator(".matters .share").all_text_contents()] == shares
+    assert contents["drift"]["summary"] in page.text_content("#trust")
+    steps = page.locator("#next li").all_text_contents()
+    assert [each["text"] in step for each, step in zip(contents["summary"]["steps"], steps)] == [True] * 3
+
+
+def test_sections_come_in_the_order_of_the_questions(page, batch_page):
+    of = "all => all.map((each) => each.id)"
+    expected = [
+        "summary",
+        "the-data",
+        "performance",
+        "map",
+        "features",
+        "regions",
+        "learners",
+        "drift",
+        "about",
+    ]
+    assert page.eval_on_selector_all("main > section", of) == expected
+    expected.insert(1, expected.pop(expected.index("drift")))
+    assert batch_page.eval_on_selector_all("main > section", of) == expected
+    for each in (page, batch_page):
+        links = each.eval_on_selector_all(
+            "nav a", "all => all.map((link) => link.getAttribute('href').slice(1))"
+        )
+        assert links == each.eval_on_selector_all("main > section", of)
+
+
+def test_each_column_has_a_picture_and_a_row_in_a_table(page, contents):
+    data = contents["data"]
+    assert page.locator("#spreads > li").count() == 1 + len(data["columns"])
+    town = next(each for each in data["columns"] if each["kind"] == "category")
+    card = page.locator("#spreads > li").nth(1 + data["columns"].index(town))
+    told = card.locator("td.num").all_text_contents()
+    assert told == [f"{percent(old)} / {percent(new)}" for old, new in zip(*town["shares"])]
+    widths = card.locator(".length").evaluate_all("all => all.map((each) => parseFloat(each.style.width))")
+    assert widths[0] / widths[2] == pytest.approx(town["shares"][0][0] / town["shares"][0][1], rel=1e-3)
+    of_number = page.locator("#spreads > li").nth(1 if data["columns"][0]["edges"] else 2)
+    assert of_number.locator("path").count() == 2  # training and new rows
+    table = page.locator("#the-data details table").first
+    assert table.locator("tbody tr").count() == 1 + len(data["columns"])
+    shown = table.locator("tbody tr").nth(1).text_content()
+    assert percent(data["columns"][0]["missing"][0]) in shown
+    differing = max(each["difference"] for each in data["columns"])
+    assert percent(differing) in page.locator("#the-data .bars tbody tr").first.text_content()
+
+
+def test_many_columns_are_shown_when_they_are_asked_for(browser, tmp_path_factory):
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    model = GBMAPRegressor(1, l2_regularization=0.1, random_state=0).fit(X[:40], X[:40, 0])
+    made = make_report(model, X[:40], X[:40, 0], X_test=X[40:], y_test=X[40:, 0], max_rows=10)
+    for page in opened(browser, made, tmp_path_factory.mktemp("wide")):
+        assert page.locator("#spreads > li:visible").count() == 12
+        assert page.text_content("#more-spreads") == "Show all 21 columns"
+        page.click("#more-spreads")
+        assert page.locator("#spreads > li:visible").count() == 21
+        assert not page.is_visible("#more-spreads")
+
+
+def test_predictions_are_drawn_beside_the_truth(page, contents):
+    numbers = contents["predictions"]["numbers"]
+    points = series(page, "truth-chart", 0)
+    assert points == [list(each) for each in zip(numbers["prediction"], numbers["target"])]
+    for (predicted, true), (x, error) in zip(points, series(page, "errors-chart", 0)):
+        assert (x, error) == (predicted, pytest.approx(true - predicted))
+    assert series(page, "tenths-chart", 0) == [group["typical_error"] for group in numbers["groups"]]
+    told = page.locator("#performance details tbody tr").first.locator("td").all_text_contents()
+    assert told[0] == str(numbers["groups"][0]["n_rows"])
+    assert told[3] == number(numbers["groups"][0]["typical_error"])
+
+
+def test_classes_are_drawn_one_against_the_others(class_page, classes):
+    told, page = classes.to_dict()["predictions"]["classes"], class_page
+    cells = page.locator(".confusion tbody tr").first.locator("td").all_text_contents()
+    assert cells == [*map(str, told["confusion"][0]), percent(told["found"][0])]
+    page.select_option("#performance-output", "1")
+    one = told["outputs"][1]
+    roc = series(page, "roc-chart", 0)
+    assert roc == [list(each) for each in zip(one["false_positive_rate"], one["true_positive_rate"])]
+    assert series(page, "precision-chart", 0)[-1] == [one["recall"][-1], one["precision"][-1]]
+    shares = [[group["mean_probability"], group["share"]] for group in one["calibration"]]
+    assert series(page, "calibration-chart", 0) == shares
+    page.locator("#calibration").evaluate("table => table.closest('details').open = true")
+    first = page.locator("#calibration tbody tr").first.locator("td").all_text_contents()
+    assert first[:2] == [str(one["calibration"][0]["n_rows"]), percent(one["calibration"][0]["share"])]
+    assert page.locator("#thresholds tbody tr").count() > 3
+    page.select_option("#performance-output", "0")
 
 
 def test_the_first_chart_is_the_life_of_the_monitor(batch_page, batches):
     told = batches.contents["drift"]["over_time"]
+    assert told["error_name"] == "typical error (RMSE)"
+    held_out = batches.contents["drift"]["metrics"]["rmse"]["held_out"]
+    assert told["calibration_error"] == pytest.approx(held_out, rel=1e-4)
     assert batch_page.locator(".chart").first.get_attribute("id") == "time-chart"
     expected = series(batch_page, "time-chart", 2)
-    assert expected == [list(each) for each in zip(told["positions"], told["expected_loss"])]
+    assert expected == [list(each) for each in zip(told["positions"], told["expected_error"])]
     known = series(batch_page, "time-chart", 3)
-    assert [value for _, value in known] == told["known_loss"]
+    assert [value for _, value in known] == told["known_error"]
     since = told["changes"][0]["since_position"]
     assert since == pd.Timestamp("2026-03-06T12:00").timestamp() * 1000
     texts = batch_page.locator("#time-chart svg text").all_text_contents()
@@ -223,7 +346,7 @@ def test_the_first_chart_is_the_life_of_the_monitor(batch_page, batches):
     batch_page.mouse.move(box["x"] + 0.97 * box["width"], box["y"] + 0.2 * box["height"])
     tip = batch_page.locator("#time-chart .tip")
     assert "until 2026-03-10T12:00:00Z" in tip.text_content()
-    assert number(told["known_loss"][-1]) in tip.text_content()
+    assert number(told["known_error"][-1]) in tip.text_content()
     assert batch_page.evaluate("window.pwned") is None
     assert batch_page.locator("img, b").count() == 0
 
@@ -279,10 +402,10 @@ def test_a_click_shows_why_the_row_is_predicted_as_it_is(page, contents):
     assert f"row {rows['labels'][row]}: prediction {number(rows['prediction'][row])}" in page.text_content(
         "#row-status"
     )
-    adds = page.locator("#reasons-of-row tbody td:nth-child(3)").all_text_contents()
+    adds = page.locator("#reasons-of-row tbody td:nth-child(4)").all_text_contents()
     expected = [rows["reasons"][0]["base"], *rows["reasons"][0]["adds"][row]]
     assert adds == [*(number(value, sign=True) for value in expected), number(rows["scores"][0][row])]
-    slopes = page.locator("#reasons-of-row tbody td:nth-child(4)").all_text_contents()
+    slopes = page.locator("#reasons-of-row tbody td:nth-child(5)").all_text_contents()
     assert slopes[1] == number(rows["reasons"][0]["coefficients"][row][0], sign=True)
     for chart, plane in (("map-chart", "embedding_pca"), ("original-chart", "original_pca")):
         ring = series(page, chart, 2)[0]
@@ -330,7 +453,7 @@ def test_filters_leave_the_rows_that_they_say(page, contents):
     assert 0 < left < n
     assert shown_count(page) == left
     assert len(series(page, "map-chart", 0)) == n - left  # faded
-    assert f"{left} of {n} rows pass" in page.text_content("#shown")
+    assert f"{left} of {n} rows chosen" in page.text_content("#shown")
     page.select_option("#colour", "prediction")  # another column starts anew
     page.uncheck("#kinds input[value='new']")
     assert shown_count(page) == rows["n_shown"][0] + rows["n_shown"][1]
@@ -346,6 +469,151 @@ def test_filters_leave_the_rows_that_they_say(page, contents):
     page.locator("#legend input").first.uncheck()
     assert shown_count(page) == sum(v != 0 and kind < 2 for v, kind in zip(town["values"], rows["kind"]))
     assert f"{shown_count(page)} in all" in page.text_content("#rows caption")
+
+
+def drag(page, chart, points):
+    """Press in a chart at the first point, move over the others and let go; in shares of its size."""
+    page.locator(f"#{chart}").scroll_into_view_if_needed()
+    box = page.locator(f"#{chart}").bounding_box()
+    for i, (x, y) in enumerate(points):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        if i == 0:
+            page.mouse.down()
+    page.mouse.up()
+    page.wait_for_timeout(200)  # ECharts may follow the last move only 100 ms later
+
+
+CHART = "echarts.getInstanceByDom(document.getElementById('{}'))"
+
+
+def extents(page, chart):
+    """Return where the axes of a chart begin and end."""
+    axes = f"['xAxis', 'yAxis'].map((axis) => {CHART.format(chart)}.getModel().getComponent(axis))"
+    return page.evaluate(f"{axes}.map(({{axis}}) => axis.scale.getExtent())")
+
+
+def test_rows_that_are_encircled_are_told_of_and_downloaded(page, contents):
+    rows = contents["map"]
+    page.select_option("#sort", "order")
+    page.click("#encircle")
+    assert page.get_attribute("#encircle", "aria-pressed") == "true"
+    drag(page, "original-chart", [(0.0, 0.0), (0.5, 0.0), (0.5, 1.0), (0.0, 1.0)])  # the left half
+    width = page.locator("#original-chart").bounding_box()["width"]
+    middle = page.evaluate(
+        f"{CHART.format('original-chart')}.convertFromPixel({{gridIndex: 0}}, [{width / 2}, 9])"
+    )
+    (low, high), places = extents(page, "original-chart")[1], rows["original_pca"]["values"]
+    left = [i for i, (x, y) in enumerate(zip(*places)) if x < middle[0] and low < y < high]
+    assert 0 < len(left) < len(rows["kind"])
+    assert sorted(point["row"] for point in series(page, "map-chart")) == left
+    assert page.get_attribute("#encircle", "aria-pressed") == "false"
+
+    with page.expect_download() as waiting:
+        page.click("#download")
+    table = pd.read_csv(waiting.value.path())
+    assert table["row"].astype(str).tolist() == [rows["labels"][i] for i in left]
+    column = next(each for each in rows["columns"] if each["kind"] == "number")
+    expected = [column["values"][i] for i in left]
+    name = contents["features"]["names"][column["feature"]]
+    np.testing.assert_allclose(table[name], expected)
+    town = next(each for each in rows["columns"] if each["kind"] == "category")
+    assert table["town"].tolist() == [town["levels"][town["values"][i]] for i in left]
+
+    told = dict(zip(page.locator("#apart tbody th").all_text_contents(), range(9)))
+    target = [rows["target"][i] for i in left if rows["target"][i] is not None]
+    if "mean of target" in told:
+        shown = page.locator("#apart tbody tr").nth(told["mean of target"]).locator("td").first.text_content()
+        assert shown == number(float(f"{np.mean(target):.12g}"))
+    assert len(told) == 6
+    page.click("#clear-selection")
+    assert shown_count(page) == len(rows["kind"])
+    assert not page.is_visible("#apart")
+
+
+def test_the_map_zooms_and_moves_and_comes_back(page):
+    whole = extents(page, "map-chart")[0]
+    page.click("#zoom-in")
+    near = extents(page, "map-chart")[0]
+    assert np.ptp(near) == pytest.approx(np.ptp(whole) / 1.6, rel=1e-3)
+    drag(page, "map-chart", [(0.5, 0.5), (0.45, 0.5), (0.4, 0.5)])
+    moved = extents(page, "map-chart")[0]
+    assert moved[0] > near[0]
+    assert np.ptp(moved) == pytest.approx(np.ptp(near), rel=1e-3)  # ECharts rounds ends by itself
+    page.select_option("#colour", "prediction")  # stays where it is
+    assert extents(page, "map-chart")[0] == moved
+    page.click("#whole-map")
+    assert extents(page, "map-chart")[0] == whole
+    width = page.locator("#map-chart").bounding_box()["width"]
+    assert width == page.locator("#map .how").evaluate("each => each.parentElement.clientWidth")
+
+
+def test_rows_worth_a_look_are_one_press_away(page, contents):
+    rows = contents["map"]
+    page.click("[data-order=error]")
+    sizes = [-1 if value is None else abs(value) for value in rows["error"]]
+    assert rows["labels"][int(np.argmax(sizes))] in page.text_content("#row-title")
+    page.click("[data-order=alarm]")
+    indicator = [-1 if value is None else value for value in contents["drift"]["indicator"]]
+    assert rows["labels"][int(np.argmax(indicator))] in page.text_content("#row-title")
+    page.click("[data-order=typical]")
+    x, y = (np.array(each) for each in rows["embedding_pca"]["values"])
+    far = np.hypot(x - np.sort(x)[len(x) // 2], y - np.sort(y)[len(y) // 2])
+    assert rows["labels"][int(np.argmin(far))] in page.text_content("#row-title")
+
+
+def test_the_waterfall_leads_from_the_average_row_to_the_prediction(page):
+    page.click("#next-row")
+    bars = page.locator("#reasons-of-row .length").evaluate_all(
+        "all => all.map(({style, className}) => [parseFloat(style.left), parseFloat(style.width), className])"
+    )
+    adds = page.locator("#reasons-of-row tbody td:nth-child(4)").all_text_contents()
+    end = bars[0][0] + bars[0][1]
+    for (left, width, look), add in zip(bars[1:-1], adds[1:-1]):
+        assert ("down" in look) == (add[0] == "\N{MINUS SIGN}")
+        if width > 0.6:
+            begins, ends = (left + width, left) if "down" in look else (left, left + width)
+            assert begins == pytest.approx(end, abs=0.7)
+            end = ends
+    assert bars[-1][0] + bars[-1][1] == pytest.approx(end, abs=0.7)
+
+
+def test_the_swarm_shows_what_each_feature_adds_to_single_rows(page, contents):
+    dependences = {each["feature"]: each for each in contents["features"]["dependences"]}
+    ranked = [
+        each["feature"] for each in contents["features"]["importances"] if each["feature"] in dependences
+    ]
+    points = series(page, "swarm-chart", 0)
+    assert {point["value"][1] for point in points} == set(range(len(ranked)))
+    for at, feature in enumerate(ranked):
+        told = dependences[feature]
+        drawn = [(point["row"], point["value"][0]) for point in points if point["value"][1] == at]
+        assert drawn == list(zip(told["rows"], told["adds"][0]))  # all, since they are few
+    numbers = next(each for each in contents["map"]["columns"] if each["kind"] == "number")
+    values = numbers["values"]
+    own = [point for point in points if ranked[point["value"][1]] == numbers["feature"]]
+    lowest, highest = (pick(own, key=lambda point: values[point["row"]]) for pick in (min, max))
+    assert lowest["itemStyle"]["color"] == "#440154"  # the ends of the colours, dark and light
+    assert luminance(highest["itemStyle"]["color"]) > 0.3
+
+
+def test_labels_of_bars_are_whole(browser, tmp_path_factory):
+    start = "average_monthly_amount_of_the_customer_over_the_last_twelve_months_in_category_"
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 4)), columns=[f"{start}{i}" for i in range(4)])
+    model = GBMAPRegressor(1, l2_regularization=0.1, random_state=0).fit(X[:40], X[:40].sum(axis=1))
+    made = make_report(model, X[:40], X[:40].sum(axis=1), X_test=X[40:], y_test=X[40:].sum(axis=1))
+    for page in opened(browser, made, tmp_path_factory.mktemp("long")):
+        for width in (1280, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            wait_until(page, f"document.getElementById('importance-chart').clientWidth < {width}")
+            page.wait_for_timeout(100)
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            texts = "".join(page.locator("#importance-chart svg text").all_text_contents())
+            assert all(f"{start}{i}" in texts for i in range(4))
+            tops = page.locator("#importance-chart svg text").evaluate_all(
+                "all => all.map((each) => each.getBoundingClientRect()).map(({top, bottom}) => [top, bottom])"
+            )
+            rows = sorted(tops)
+            assert all(low[1] < high[0] + 6 or low[0] == high[0] for low, high in pairwise(rows))
 
 
 def test_the_keyboard_goes_from_row_to_row(page, contents):
@@ -465,7 +733,100 @@ def test_in_the_frame_of_a_notebook_links_stay_in_the_frame(browser, classes, tm
     notebook.on("console", lambda message: messages.append(message.text))
     notebook.goto(path.as_uri())
     frame = notebook.frames[1]
+    assert notebook.get_attribute("iframe", "sandbox") == "allow-scripts allow-downloads"  # and no way to it
+    frame.wait_for_selector("#spreads svg")
     frame.click("nav a[href='#regions']")
     wait_until(frame, "document.getElementById('regions').getBoundingClientRect().top < 120")
+    with notebook.expect_download() as waiting:
+        frame.click("#download")
+    assert len(pd.read_csv(waiting.value.path())) == 120
     assert messages == []
     notebook.close()
+
+
+def test_charts_label_numbers_below_zero_and_in_thousands(year_page, years):
+    groups = years.contents["predictions"]["numbers"]["groups"]
+    assert groups[0]["mean_prediction"] < 0 < 1000 < groups[-1]["mean_prediction"]
+    assert years.contents["drift"]["bins"][-1] > 1000
+    labels = year_page.locator("svg text").all_text_contents()
+    assert number(groups[0]["mean_prediction"]) in labels
+    assert number(groups[-1]["mean_prediction"]) in labels
+    assert [label for label in labels if "NaN" in label or label.endswith("K")] == []
+
+
+def test_years_have_no_separator_and_hours_a_bar_each(year_page, years):
+    ends = year_page.locator("#spreads li", has_text="year").locator(".ends").text_content()
+    assert ends == "20012067"
+    columns = {
+        years.contents["features"]["names"][each["feature"]]: each
+        for each in years.contents["data"]["columns"]
+    }
+    assert columns["hour"]["edges"] == [each - 0.5 for each in range(25)]
+    assert "outside 2001 to 2007" in year_page.text_content("#trust")
+    assert "2,00" not in year_page.text_content("#row-panel, .panel")
+    assert "dry: " in year_page.text_content("#what-matters").replace("\n", "")
+    matter = next(each for each in years.contents["summary"]["matters"] if each["way"] == "levels")
+    assert (matter["highest"], matter["lowest"]) == ("1", "0")
+
+
+@pytest.fixture(scope="module")
+def dates():
+    """A report of a raw table with a date and a unit."""
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(5)
+    when = pd.Timestamp("2020-01-06") + pd.to_timedelta(rng.integers(0, 700, 200), unit="D")
+    table = pd.DataFrame({"sold": when.strftime("%d.%m.%Y"), "size": rng.uniform(1, 9, 200).round(1)})
+    table["size"] = [f"{each} kg" for each in table["size"]]
+    table["price"] = 9.0 * (np.asarray(when.day_of_week) >= 5) + 0.02 * np.asarray((when - when.min()).days)
+    model = TableModel("price", n_components=4).fit(table)
+    X, y, X_test, y_test = model.split(table)
+    return make_report(model, X, y, X_test=X_test, y_test=y_test)
+
+
+@pytest.fixture(scope="module")
+def date_page(browser, dates, tmp_path_factory):
+    yield from opened(browser, dates, tmp_path_factory.mktemp("dates"))
+
+
+def test_dates_are_shown_as_dates_wherever_a_value_stands(date_page, dates):
+    names = dates.contents["features"]["names"]
+    ends = date_page.locator("#spreads li", has_text="sold (weekday)").locator(".ends").text_content()
+    assert ends == "MondaySunday"
+    assert "in kg" in date_page.locator("#spreads li", has_text="size").text_content()
+    days = [str(names[each["feature"]]) for each in dates.contents["features"]["dependences"]]
+    date_page.select_option("#feature", str(days.index("sold (days)")))
+    rows = date_page.locator("#dependence tbody th").all_text_contents()
+    assert all(row.startswith(("2019-", "2020-", "2021-", "2022-")) for row in rows)
+    script = """(id) => {
+        const [{ axisLabel }] = echarts.getInstanceByDom(document.getElementById(id)).getOption().xAxis;
+        return axisLabel.formatter(18500);
+    }"""
+    assert date_page.evaluate(script, "dependence-chart") == "2020-08-26"
+    date_page.select_option("#colour", f"column{names.index('sold (days)')}")
+    assert "2020-" in date_page.text_content("#legend .ends")
+
+
+def test_the_waterfall_begins_and_ends_with_a_whole_and_the_indicator_has_its_threshold(year_page):
+    assert year_page.locator("#reasons-of-row .length.whole").count() == 2
+    year_page.click("[data-order=typical]")
+    facts = year_page.text_content("#row-facts")
+    assert "alarm above" in facts or ", alarm" in facts
+
+
+def test_names_take_no_more_room_than_they_need(year_page):
+    script = """(id) => {
+        const chart = echarts.getInstanceByDom(document.getElementById(id));
+        return chart.convertToPixel({ gridIndex: 0 }, [0, 0])[0] / chart.getWidth();
+    }"""
+    assert 0.05 < year_page.evaluate(script, "importance-chart") < 0.25
+
+
+def test_tables_fit_a_phone(year_page):
+    year_page.set_viewport_size({"width": 390, "height": 800})
+    wait_until(year_page, "document.documentElement.clientWidth === 390")
+    assert year_page.evaluate(
+        "document.querySelector('#how-good .scroll').scrollWidth"
+        " === document.querySelector('#how-good .scroll').clientWidth"
+    )
+    assert year_page.locator(".findings td").nth(1).bounding_box()["width"] > 300
+    year_page.set_viewport_size({"width": 1280, "height": 900})

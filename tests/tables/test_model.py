@@ -2,6 +2,7 @@
 
 import io
 import sys
+import warnings
 
 import duckdb
 import numpy as np
@@ -73,6 +74,27 @@ def csv_of(frame):
     return open_table(io.BytesIO(frame.to_csv(index=False).encode()))
 
 
+def test_the_spread_of_numbers_is_told_and_that_of_classes_refused(regression, classification):
+    rows = TABLE.head(9)
+    predicted, std = regression.predict(rows, return_std=True)
+    expected = regression.model_.predict(regression.features(rows), return_std=True)
+    np.testing.assert_array_equal([predicted, std], expected)
+    with pytest.raises(ValueError, match=r"'level' holds classes; predict_proba tells how sure each is\.$"):
+        classification.predict(rows, return_std=True)
+
+
+@pytest.mark.parametrize("n_of_one_class", [1, 30])  # of which some are held out
+def test_few_rows_a_class_are_doubted_once(n_of_one_class):
+    data = pd.DataFrame({"x": np.random.default_rng(0).normal(size=120)})
+    data["y"] = [f"c{max(0, k - n_of_one_class) // 1.25}" for k in range(120)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = TableModel("y", n_components=2).fit(data)
+        model.score(data)
+    doubts = [each for each in told if "unique classes" in str(each.message)]
+    assert len(doubts) == 1
+
+
 # --- fits -----------------------------------------------------------------------------------------
 
 
@@ -106,6 +128,22 @@ def test_the_scores_are_those_of_the_held_out_rows(regression, classification):
     linear = LogisticRegression(max_iter=500).fit(scale.transform(inputs), y)
     test = scale.transform(straight_inputs(classification, X_test))
     assert classification.scores_["linear"]["accuracy"] == linear.score(test, y_test)
+
+
+@pytest.mark.parametrize(
+    ("y", "where"), [(["a", "b", "c", "d", "e", "f"] * 2, " in every class"), (range(12), "")]
+)
+def test_a_fit_that_can_hold_no_row_out_says_so(y, where):
+    rows, settings = pd.DataFrame({"x": NOISE[:12], "y": y}), {"test_size": 0.03, **CHOSEN}
+    with pytest.warns(UserWarning, match=f"no scores: too few rows{where} of the target 'y'"):
+        assert TableModel("y", **settings).fit(rows).scores_ is None
+
+
+def test_the_classes_are_in_the_order_of_their_probabilities(regression, classification):
+    p = classification.predict_proba(TABLE)
+    assert (classification.classes_[p.argmax(axis=1)] == classification.predict(TABLE)).all()
+    assert not hasattr(regression, "classes_")
+    assert not hasattr(TableModel("level"), "classes_")
 
 
 def test_held_out_rows_are_no_fitted_rows_and_of_every_class_the_same_share():
@@ -227,6 +265,16 @@ def test_a_loss_of_the_other_task_is_named():
         TableModel("y", loss="hinge").fit(TABLE, drop=["level"])
 
 
+def test_a_detector_of_many_classes_keeps_few_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(2600, 4)), columns=[*"abcd"]).assign(
+        y=[f"c{i % 26}" for i in range(2600)]
+    )
+    detector = TableModel("y", n_components=8, l2_regularization=1.0, refine=False).fit(frame).detector_
+    assert 1000 <= len(detector.reference_inputs_) < 2000  # of 2,080: they have 260 numbers and more each
+    assert detector.calibration_size_ == 520
+
+
 def test_progress_is_told():
     told = []
     TableModel("y", n_components=3, **CHOSEN).fit(
@@ -241,8 +289,10 @@ def test_progress_is_told():
 def test_progress_ends_though_a_fit_finds_that_fewer_learners_will_do():
     told = []
     model = TableModel("y", reference_rows=0).fit(TABLE, progress=lambda *step: told.append(step))
-    assert model.model_.n_components_ < 50
-    assert ("fitting", 100, 100) in told
+    n_learners = model.model_.n_components_
+    assert n_learners < 50
+    done = [step[1:] for step in told if step[0] == "fitting"][-1]
+    assert n_learners <= done[0] == done[1] < 100
 
 
 def test_columns_can_be_chosen_dropped_and_called_categories():
@@ -349,8 +399,22 @@ def test_a_new_category_is_like_a_rare_one_and_a_missing_value_is_filled(regress
     ("column", "value", "message"),
     [
         ("age", "old", "column 'age' holds 'old' in row 8, which is no finite number; .* numbers there"),
-        ("age", "inf", "column 'age' holds 'inf' in row 8, which is no finite number"),
-        ("when", "soon", "column 'when' holds 'soon' in row 8, which is no ISO date; .* dates there"),
+        (
+            "age",
+            "5 %",
+            "column 'age' holds '5 %' in row 8, which is no number with a decimal point, as those",
+        ),
+        (
+            "age",
+            "1,234",
+            "column 'age' holds '1,234' in row 8, which is no number with a decimal point, as those",
+        ),
+        ("when", "soon", "column 'when' holds 'soon' in row 8, which is no date; .* dates there"),
+        (
+            "when",
+            "9/12/2024",
+            "column 'when' holds .* is no date, of which the day or the month may come first",
+        ),
         ("ok", "maybe", "column 'ok' holds 'maybe' in row 8, which is no finite number"),
     ],
 )
@@ -364,9 +428,15 @@ def test_a_value_of_another_kind_is_named_with_its_row(regression, column, value
         regression.predict(third)
 
 
-def test_infinite_numbers_in_a_frame_are_named(regression):
-    with pytest.raises(TableError, match="the frame: column 'age' holds 'inf' in row 3"):
-        regression.predict(TABLE.assign(age=[1.0, 2.0, np.inf, *[3.0] * 597]))
+def test_infinite_numbers_count_as_missing_and_that_is_said(regression):
+    infinite = TABLE.assign(age=[1.0, 2.0, np.inf, *[3.0] * 597])
+    with pytest.warns(
+        UserWarning, match="the frame: column 'age' holds infinite numbers, which count as missing"
+    ):
+        predicted = regression.predict(infinite)
+    np.testing.assert_array_equal(predicted, regression.predict(infinite.replace(np.inf, np.nan)))
+    with pytest.warns(UserWarning, match="the file: column 'age' holds infinite numbers"):
+        np.testing.assert_array_equal(regression.predict(csv_of(infinite)), predicted)
 
 
 def test_lists_in_place_of_text_are_refused(regression):

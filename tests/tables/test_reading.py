@@ -1,11 +1,14 @@
 """Files as tables: what is in them comes out, or one sentence says what is wrong and where."""
 
 import csv
+import datetime
 import gzip
 import io
+import json
 import os
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbmap.tables import TableError, open_table
-from gbmap.tables._text import DELIMITERS, LONGEST_ROW
+from gbmap.tables._formats.text import DELIMITERS, LONGEST_ROW
 from gbmap.tables._values import MISSING
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -62,10 +65,6 @@ def test_a_delimiter_that_the_rows_do_not_share_with_the_header_is_not_taken():
     assert opened(b"a,b;c\n1;2\n3;4\n5;6\n").names == ["a,b", "c"]
 
 
-def test_with_semicolons_a_decimal_comma_is_read_as_a_point():
-    assert rows_of(b"a;b\n1,5;x,y\n-0,25;1,2,3\n") == [["1.5", "x,y"], ["-0.25", "1,2,3"]]
-
-
 def test_files_of_tabs_are_cut_at_tabs_whatever_else_they_hold(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(b"a,b;c\n1,2;3\n")
@@ -77,7 +76,7 @@ def test_missing_cells_are_missing(word):
     assert rows_of(f"a;b\n{word};x\n".encode()) == [[None, "x"]]
 
 
-@pytest.mark.parametrize("word", ["na.", "0", "-", "missing", "nanny", "Nona"])
+@pytest.mark.parametrize("word", ["na.", "0", "missing", "nanny", "Nona", "none"])
 def test_other_cells_are_not(word):
     assert rows_of(f"a;b\n{word};x\n".encode()) == [[word, "x"]]
 
@@ -117,6 +116,14 @@ def test_a_header_without_rows_is_a_table_without_rows():
 
 # --- what is no table -----------------------------------------------------------------------------
 
+
+def zipped(name):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "x")
+    return file.getvalue()
+
+
 FAR = b"1,23456\n" * 1_200_000  # more than a block
 DAMAGED = {
     "nothing": (b"", "is empty; a table begins with a line of column names"),
@@ -134,16 +141,41 @@ DAMAGED = {
         "perhaps a quotation mark is not",
     ),
     "a long header": (b"a" * (1 << 21) + b",b\n1,2\n", "begins with a line that is too long"),
-    "latin-1": (b"a,b\n1,2\n3,\xe5\n", r"is not in UTF-8: line 3 holds b'\\xe5'; store it in that"),
+    "another encoding": (
+        "a,b\n1,2\n3,Жизнь\n".encode("cp1251"),
+        r"is not in UTF-8: line 3 holds b'\\xc6'; name its encoding \(--encoding cp1251",
+    ),
     "latin-1 far down": (b"a,b\n" + FAR + b"3,\xe5\n", "column 'b' holds .* in row 1,200,001"),
-    "utf-16": ("a,b\n1,2\n".encode("utf-16"), "is in UTF-16; store it in UTF-8"),
+    "half of UTF-16": (
+        "a,b\n1,2\n".encode("utf-16")[:-1],
+        "is not in UTF-16: truncated data; name its encoding",
+    ),
     "zero bytes": (b"a,b\n1,\0\n", "holds bytes of value zero"),
     "zero bytes far down": (b"a,b\n" + FAR + b"1,\0\n", "holds bytes of value zero"),
     "cut gzip": (gzip.compress(b"a,b\n1,2\n")[:-5], "is a compressed file that is damaged"),
     "bad gzip": (b"\x1f\x8b\x08\x00" + b"x" * 50, "is a compressed file that is damaged|cannot be read"),
     "cut Parquet": ((CORPUS / "typed.parquet").read_bytes()[:-9], "cannot be read as a Parquet file"),
-    "a workbook": (b"PK\x03\x04\x14\x00", "is a workbook or an archive; save the table in it as CSV"),
-    "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook"),
+    "a cut workbook": (
+        b"PK\x03\x04\x14\x00",
+        r"cannot be read as a workbook of Excel \(\.xlsx\): File is not a zip",
+    ),
+    "an archive": (zipped("a.csv"), "is an archive; save the table in it as .xlsx or CSV"),
+    "another workbook": (
+        zipped("mimetype"),
+        "is a workbook of another kind; save the table in it as .xlsx or CSV",
+    ),
+    "a hollow workbook": (zipped("xl/workbook.xml"), "cannot be read as a workbook of Excel"),
+    "an old workbook": (
+        b"\xd0\xcf\x11\xe0\xa1\xb1",
+        "is a workbook of another kind; save the table in it as .xlsx",
+    ),
+    "JSON that ends": (b'{"a": 1}\n{"a": ', "row 2 is no whole object of JSON: Expecting value"),
+    "JSON of lists": (b'{"a": 1}\n[1, 2]\n', r"row 2 is '\[1, 2\]', where a row is an object"),
+    "JSON without keys": (b"{}\n{}\n", "has no object with keys"),
+    "JSON that is deep": (b'{"a": ' + b"[" * 200_000, "row 1 is nested too deeply"),
+    "JSON with a path twice": (b'{"a.b": 1, "a": {"b": 2}}', r"row 1 has the key 'a\.b' twice"),
+    "more than an array of JSON": (b'[{"a": 1}] 2', "goes on after the array of its rows"),
+    "halves of characters": (b'{"a": "\\ud800"}', "cannot be read as JSON"),
     "magic alone": (b"PAR1", "cannot be read as a Parquet file"),
 }
 
@@ -319,7 +351,181 @@ def test_two_threads_read_two_tables_at_once():
     assert found == [100_000, 100_000]
 
 
-@pytest.mark.parametrize("text", [b'{"a": 1}\n{"a": 2}\n', b'\n [{"a": 1}]', b"[[1, 2], [3, 4]]"])
-def test_json_is_told_from_text(text):
-    with pytest.raises(TableError, match="is JSON; store the table in it as CSV or Parquet"):
-        open_table(io.BytesIO(text))
+# --- encodings ------------------------------------------------------------------------------------
+
+TEXT = "stad;päron\nÅbo;1,5\n緑;2\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_text_tells_its_encoding_by_a_mark_or_by_being_utf_8(encoding):
+    assert rows_of(TEXT.encode(encoding)) == [["Åbo", "1,5"], ["緑", "2"]]
+    assert opened(TEXT.encode(encoding)).names == ["stad", "päron"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_told_by_its_zeros(encoding):
+    text = "city,pears\n" + "Oslo,1\n" * 50
+    assert rows_of(text.encode(encoding)) == [["Oslo", "1"]] * 50
+
+
+def test_what_windows_writes_in_western_europe_is_read_and_that_is_said():
+    text = "straße,käse\n" + "Größe,5 €\n" * 3
+    with pytest.warns(
+        UserWarning, match="is not in UTF-8 and was read as cp1252, .*; --encoding names another"
+    ):
+        table = open_table(io.BytesIO(text.encode("cp1252")))
+    assert table.names == ["straße", "käse"]
+    assert next(table.frames()).to_numpy().tolist() == [["Größe", "5 €"]] * 3
+
+
+def test_an_encoding_can_be_named_and_a_mark_goes_before_a_fallback():
+    data = "a,b\nЖизнь,1\n".encode("cp1251")
+    for options in ({"encoding": "cp1251"}, {"fallback": "cp1251"}):
+        assert next(open_table(io.BytesIO(data), **options).frames())["a"][0] == "Жизнь"
+    marked = open_table(io.BytesIO(TEXT.encode("utf-16")), fallback="cp1251")
+    assert marked.names == ["stad", "päron"]
+    with pytest.raises(TableError, match="'klingon' is no encoding that is known, as utf-8"):
+        open_table(io.BytesIO(data), encoding="klingon")
+    with pytest.raises(TableError, match="is no encoding"):
+        open_table(io.BytesIO(data), encoding="base64")
+
+
+def test_characters_across_blocks_are_whole():
+    rows = 400_000
+    table = open_table(io.BytesIO(("a,b\n" + "Å緑,1\n" * rows).encode("utf-16")))
+    assert sum((frame["a"] == "Å緑").sum() for frame in table.frames()) == rows
+
+
+# --- lines above the names ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Umsätze;\n\nKonto:;DE12\n",
+        "Report of 2024\n",
+        '"a title; with ""quotes"""\r\n\r\n',
+        "Report;;;;\n;;;;\n",
+    ],
+)
+def test_lines_above_the_names_are_left_out_and_that_is_said(above):
+    body = "Tag;Wert;Text;Ort;Art\n" + "1.2.24;5,5;a;b;c\n" * 30
+    with pytest.warns(UserWarning, match="left out above the names of the columns, which begin with 'Tag'"):
+        table = opened((above + body).encode())
+    assert table.names == ["Tag", "Wert", "Text", "Ort", "Art"]
+    assert rows_of_table(table) == [["1.2.24", "5,5", "a", "b", "c"]] * 30
+
+
+def test_a_header_that_lacks_the_name_of_an_index_is_no_title():
+    with pytest.raises(TableError, match="',' cuts row 1 into 3 cells, but the header into 2"):
+        read(b"a,b\n" + b"1,x,y\n" * 30)
+    with pytest.raises(TableError, match="cells, but the header into 1"):
+        read(b"a\n" + b"1,2,3\n" * 30)
+
+
+def test_columns_at_the_end_without_names_and_values_are_none():
+    assert opened(b"a;b;;\n1;2;;\n3;4;;\n").names == ["a", "b"]
+    assert rows_of(b"a;b;;\n1;2;;\n3;4;;\n") == [["1", "2"], ["3", "4"]]
+    with pytest.raises(TableError, match="has no name for column 3 of 3"):
+        opened(b"a;b;\n1;2;5\n3;4;\n")
+
+
+def rows_of_table(table):
+    return [row for frame in table.frames() for row in frame.to_numpy().tolist()]
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+OBJECTS = [
+    {"id": 12345678901234567890, "who": {"name": "Åsa", "tags": ["a", 1]}, "ok": True, "x": 1.50},
+    {"id": 2, "x": None, "late": "yes"},
+    {"who": {"name": "two\nlines"}, "x": "NaN"},
+]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_json_is_read_an_object_a_row_what_is_nested_by_paths_and_what_lacks_as_missing(as_array, indent):
+    rows = [json.dumps(each, indent=indent) for each in OBJECTS]
+    text = f"[{', '.join(rows)}]\n" if as_array else "\n".join(rows)
+    table = opened(text.encode())
+    assert table.names == ["id", "ok", "x", "who.name", "who.tags", "late"]
+    frame = read(text.encode())
+    assert frame["id"].tolist()[:2] == ["12345678901234567890", "2"]
+    assert frame["who.name"].tolist()[::2] == ["Åsa", "two\nlines"]
+    assert (frame["ok"][0], frame["who.tags"][0], frame["late"][1]) == ("true", '["a", "1"]', "yes")
+    assert frame["x"].isna().tolist() == [False, True, True]
+
+
+def test_json_of_more_than_one_block_is_whole_and_keys_that_come_late_are_named():
+    rows = "".join(f'{{"a": {k}, "b": "{"x" * 40}"}}\n' for k in range(60_000)) + '{"a": 1, "z": 2}\n'
+    table = opened(rows.encode())
+    with pytest.warns(UserWarning, match="keys were left out that none of the first rows has: 'z'"):
+        frame = pd.concat(table.frames())
+    assert frame["a"].astype(int).sum() == 60_000 * 59_999 // 2 + 1
+
+
+# --- Excel ----------------------------------------------------------------------------------------
+
+
+def workbook(*sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for k, rows in enumerate(sheets):
+        sheet = book.active if k == 0 else book.create_sheet()
+        for row in rows:
+            sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+HEADER = ["day", "paid", "ok", "note"]
+ROWS = [
+    [datetime.datetime(2024, 2, 29), 1.5, True, "a"],
+    [datetime.datetime(2024, 3, 1, 12, 30), 2, False, None],
+    [None, 1e300, None, "#N/A"],
+]
+READ = [
+    ["2024-02-29", "1.5", "true", "a"],
+    ["2024-03-01 12:30:00", "2", "false", None],
+    [None, "1e+300", None, None],
+]
+
+
+def test_a_sheet_is_read_as_text():
+    data = workbook([HEADER, *ROWS])
+    assert opened(data).names == HEADER
+    assert rows_of(data) == READ
+    assert [len(frame) for frame in opened(data).frames(2)] == [2, 1]
+    assert rows_of(workbook([HEADER, [], *ROWS, [None]])) == READ
+
+
+def test_a_title_above_a_table_that_does_not_begin_in_the_first_column_is_left_out():
+    shifted = [[None, *row] for row in (HEADER, *ROWS)]
+    with pytest.warns(UserWarning, match="1 line was left out above the names of the columns"):
+        assert opened(workbook([["Sales of the year"], [], *shifted])).names == HEADER
+
+
+def test_of_several_sheets_the_first_with_values_is_read_and_that_is_said():
+    with pytest.warns(UserWarning, match="has 2 sheets, 'Sheet1', 'Sheet2'; the first was read"):
+        assert opened(workbook([], [HEADER, *ROWS], [["x"], [1]])).names == HEADER
+    with pytest.raises(TableError, match="is a workbook without values"):
+        opened(workbook([]))
+
+
+@pytest.mark.parametrize("flip", range(0, 5000, 97))
+def test_a_workbook_with_any_byte_changed_is_read_or_refused(flip):
+    data = bytearray(workbook([HEADER, *ROWS]))
+    data[flip % len(data)] ^= 0x55
+    try:
+        read(bytes(data))
+    except TableError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - either way is fine
+
+
+def test_without_openpyxl_an_error_says_what_to_install(monkeypatch):
+    data = workbook([HEADER, *ROWS])
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match=r'^openpyxl is needed for this; pip install "gbmap\[excel\]"\.$'):
+        opened(data)

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +14,10 @@ from gbmap.tables import TableError, open_table, write_table
 FRAMES = [pd.DataFrame({"n": [1, 2], "t": ["a,b", 'say "x"']}), pd.DataFrame({"n": [3], "t": ["two\nlines"]})]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "a.parquet", "a.pq"])
+@pytest.mark.parametrize(
+    "name",
+    ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "a.parquet", "a.pq", "a.xlsx", "a.jsonl", "a.ndjson.gz"],
+)
 def test_what_is_written_is_read_back(tmp_path, name):
     assert write_table(tmp_path / name, iter(FRAMES)) == 3
     frame = next(open_table(tmp_path / name).frames())
@@ -30,7 +34,7 @@ def test_suffixes_say_how_it_is_written(tmp_path):
     assert (tmp_path / "a.PARQUET").read_bytes().startswith(b"PAR1")
 
 
-@pytest.mark.parametrize("name", ["a", "a.xlsx", "a.json", "a.gz", "a.csv.zip", "csv"])
+@pytest.mark.parametrize("name", ["a", "a.xls", "a.json", "a.gz", "a.csv.zip", "csv"])
 def test_a_name_that_does_not_say_what_to_write_is_refused(tmp_path, name):
     with pytest.raises(TableError, match=r"a?.* must end in one of \.csv, .*\.parquet"):
         write_table(tmp_path / name, FRAMES)
@@ -121,3 +125,33 @@ def test_a_terminal_is_written_to_in_its_encoding(monkeypatch):
     write_table("-", frames)
     sys.stdout.flush()
     assert out.getvalue() == "päron\n\\u7dd1\n".encode("latin-1")
+
+
+VALUES = pd.DataFrame(
+    {
+        "n": [1.5, np.nan, -np.inf],
+        "whole": [2**62 + 1, 2, 3],
+        "t": ["=1+1", "a\x01b", None],
+        "ok": [True, False, True],
+        "day": pd.to_datetime(["2024-02-29 00:00", None, "2024-03-01 12:30"]),
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.jsonl"])
+def test_excel_and_json_keep_every_kind_of_value_and_run_no_formula(tmp_path, name):
+    write_table(tmp_path / name, [VALUES])
+    frame = next(open_table(tmp_path / name).frames())
+    assert frame["n"].fillna("-").tolist() == ["1.5", "-", "-inf"]
+    assert frame["whole"].tolist() == [str(2**62 + 1), "2", "3"]
+    assert frame["t"].fillna("-").tolist() == ["=1+1", "a\ufffdb" if name == "a.xlsx" else "a\x01b", "-"]
+    assert frame["ok"].tolist() == ["true", "false", "true"]
+    assert pd.to_datetime(frame["day"], format="ISO8601").tolist() == VALUES["day"].tolist()
+
+
+def test_a_table_that_a_sheet_cannot_hold_is_refused(tmp_path):
+    with pytest.raises(
+        TableError, match=r"a cell of Excel holds 32,767 characters; write the table to \.csv"
+    ):
+        write_table(tmp_path / "a.xlsx", [pd.DataFrame({"a": ["x" * 40_000]})])
+    assert os.listdir(tmp_path) == []

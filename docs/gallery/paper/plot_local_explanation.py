@@ -70,3 +70,5 @@ shares.plot(n_features=X.shape[1])
 total = shares.base_values[0] + shares.values.sum()
 print(f"{shares.base_values[0]:.3f} on average, {total:.3f} for this row;")
 print(f"the model predicts {model.predict(rows.iloc[[49]])[0]:.3f}.")
+
+# sphinx_gallery_thumbnail_path = "images/local_explanation.png"

@@ -156,3 +156,5 @@ ax.legend(frameon=False)
 
 # %%
 plt.show()
+
+# sphinx_gallery_thumbnail_path = "images/model_difference.png"

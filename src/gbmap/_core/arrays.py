@@ -149,6 +149,14 @@ def product(first: Any, second: Any) -> Any:
     return library_of(first).product(first, second)
 
 
+def with_one(X: Array, scale: Array) -> Array:
+    """Return rows scale (x, 1), (n, p + 1), in the type of the scale."""
+    out = np.empty((X.shape[0], X.shape[1] + 1), scale.dtype)
+    np.multiply(X, scale[:, None], out=out[:, :-1])
+    out[:, -1] = scale
+    return out
+
+
 def product_by_rows(rows: Any, matrix: Any) -> Any:
     """Return a product whose rows do not depend on how many there are: not in the last bit either.
 

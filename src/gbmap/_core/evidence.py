@@ -22,7 +22,6 @@ that of its own residuals, over the rows less the numbers that they determine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,13 +31,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.linear_part import is_linear
 from gbmap._core.problem import BoostingProblem, EvidenceSettings
+from gbmap._core.rows import Curvature
 from gbmap._core.weak_learner import Solution
 from gbmap._utils.typing import Array, IntArray
 
 # h, and that of the linear part of classes, which a few rows may tell apart with any weights.
 _PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 3.0
-# The first guess of the variance of further groups is so many times smaller than that of the first group.
-_NARROWER = 16.0
+# The first guess of the variance of further groups is so many times smaller than that of the first group:
+# bends are many, and the units of some of them are small.
+_NARROWER = 64.0
 # The ridge of the linear part matters if it leaves more than this share of its numbers undetermined.
 _UNDETERMINED = 1e-3
 # A learner is noise if the rows become likelier by it by less than so much for each number that they
@@ -54,10 +55,10 @@ _LEAST_SHARE = 1e-6
 # Weights in the units of targets that spread less cannot be squared.
 _SMALLEST_SPREAD = 1e-140
 # The matrix is that of so many rows, or so many for each column.
-_ROWS, _ROWS_PER_COLUMN = 2_000, 20
-# Up to so many rows or columns its eigenvalues are found; of more, the trace is estimated by so many random
-# vectors, and conjugate gradients of at most so many steps.
-_FULL_RANK, _PROBES, _STEPS, _PRECISION = 300, 4, 25, 1e-2
+_ROWS, _ROWS_PER_COLUMN = 2_000, 10
+# Up to so many columns it is taken as a whole, up to so many rows its range; of more, the trace is estimated
+# by so many random vectors, and conjugate gradients of at most so many steps.
+_FULL_SIZE, _FULL_RANK, _PROBES, _STEPS, _PRECISION = 600, 300, 4, 25, 1e-2
 # One learner is never taken to have learned more than this share of the noise.
 _MOST_LEARNED = 0.5
 # A matrix of which nothing is left but rounding is still to be one without negative directions.
@@ -98,6 +99,15 @@ class Evidence:
         """Return what the ridges would be if (a, w, c) were taken in, which is to lower the loss that far."""
         return self._ridge(output, self._with(output, theta, min(loss, reached)), loss)
 
+    def most_with(self, output: int, theta: Array, loss: float) -> Array:
+        """Return what `ridge_with` cannot exceed: the ridges if the rows determined each of the numbers."""
+        settings, told = self._problem.evidence, self._told[output]
+        if settings is not None:
+            groups = self._problem.groups
+            determined = told.determined + np.bincount(groups, minlength=self._problem.n_groups)
+            told = _Told(determined, told.size + self._sizes(theta))
+        return self._ridge(output, told, loss)
+
     def learn(self, ensemble: Ensemble, loss: float) -> None:
         """Take in the last learner, which the scores hold already, given the mean loss with it."""
         output = int(ensemble.outputs[-1])
@@ -116,11 +126,9 @@ class Evidence:
         groups = self._problem.groups[:-1]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
             return np.zeros(self._problem.n_groups), False
-        product, n_rows = _curvature(self._problem, output, found.theta)
+        curvature, n_rows = _curvature(self._problem, output, found.theta)
         told = _Told(
-            determined_numbers(
-                lambda V: product(np.vstack([V, 0 * V[:1]]))[:-1], 2 * ridge[groups], groups, n_rows
-            ),
+            determined_numbers(curvature.without_last(), 2 * ridge[groups], groups, n_rows),
             np.bincount(groups, w**2, self._problem.n_groups),
         )
         determined = float(told.determined.sum())
@@ -136,19 +144,23 @@ class Evidence:
     def bends(self, output: int, theta: Array, loss: float, reached: float) -> bool:
         """Return whether (a, w, c) brings more than noise, given the mean losses without and with it."""
         determined = self._with(output, theta, reached).determined - self._told[output].determined
-        return self._likelier(output, loss, reached) > _NOISE_OF_NUMBER * float(determined.sum())
-
-    def _likelier(self, output: int, loss: float, reached: float) -> float:
-        """Return by how much a lower mean loss makes the rows likelier, as a logarithm."""
         assert self._problem.evidence is not None
-        return self._problem.evidence.n_rows * (loss - reached) / self._unit(output, reached)
+        n_numbers, n_rows = float(determined.sum()), self._problem.evidence.n_rows
+        # Of the noise next to nothing is left where nearly as many numbers were learned as there are rows.
+        left = max(1 - n_numbers / n_rows, 1 / n_rows)
+        return self._likelier(output, loss, reached, reached / left) > _NOISE_OF_NUMBER * n_numbers
+
+    def _likelier(self, output: int, loss: float, reached: float, noise: float) -> float:
+        """Return by how much a lower mean loss makes the rows likelier, as a logarithm, for such noise."""
+        assert self._problem.evidence is not None
+        return self._problem.evidence.n_rows * (loss - reached) / self._unit(output, noise)
 
     def _count(self, output: int, n_numbers: float, loss: float) -> None:
         """Weigh what the last learner brought against its cost; after that of the last output, the stage."""
         if self._problem.evidence is None:
             return
         cost = _COST_OF_NUMBER if self._problem.objective.loss.degree else _COST_OF_NUMBER_OF_CLASSES
-        likelier = self._likelier(output, self._losses[output], loss)
+        likelier = self._likelier(output, self._losses[output], loss, loss)
         self._left[output] *= 1 - min(n_numbers / self._problem.evidence.n_rows, _MOST_LEARNED)
         self._gains[output] = likelier - cost * n_numbers - _COST_OF_LEARNER
         self._losses[output] = loss
@@ -171,8 +183,10 @@ class Evidence:
         unit = self._unit(output, loss / self._left[output])
         ridges = unit * self._alpha(settings, output, told) / settings.n_rows
         determined = numbers_of_learner(self._problem, output, theta, ridges)
-        sizes = np.bincount(self._problem.groups, theta[1:] ** 2, self._problem.n_groups)
-        return _Told(told.determined + determined, told.size + sizes)
+        return _Told(told.determined + determined, told.size + self._sizes(theta))
+
+    def _sizes(self, theta: Array) -> Array:
+        return np.bincount(self._problem.groups, theta[1:] ** 2, self._problem.n_groups)
 
     def _alpha(
         self, settings: EvidenceSettings, output: int, told: _Told, h: float = _PRIOR_NUMBERS
@@ -192,41 +206,48 @@ class Evidence:
 
 def numbers_of_learner(problem: BoostingProblem, output: int, theta: Array, ridges: Array) -> Array:
     """Return how many numbers of each group of (a, w, c) the rows determine, (G,), given twice its ridges."""
-    product, n_rows = _curvature(problem, output, theta)
-    return determined_numbers(product, ridges[problem.groups], problem.groups, n_rows)
+    curvature, n_rows = _curvature(problem, output, theta)
+    return determined_numbers(curvature, ridges[problem.groups], problem.groups, n_rows)
 
 
-def _curvature(problem: BoostingProblem, output: int, theta: Array) -> tuple[Callable[[Array], Array], int]:
-    """Return V -> H V of a learner, and how many rows it is of."""
+def _curvature(problem: BoostingProblem, output: int, theta: Array) -> tuple[Curvature, int]:
+    """Return the curvature of the mean loss in (w, c) of a learner, and how many rows it is of."""
     sample = problem.samples[0]
     n_rows = min(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), sample.n_rows)
-    return sample.curvature_product(problem.objective, output, theta, n_rows), n_rows
+    return sample.curvature(problem.objective, output, theta, n_rows), n_rows
 
 
-def determined_numbers(
-    product: Callable[[Array], Array], ridges: Array, groups: IntArray, n_rows: int
-) -> Array:
+def determined_numbers(curvature: Curvature, ridges: Array, groups: IntArray, n_rows: int) -> Array:
     """Return the traces of H (H + R)^-1 over groups of numbers, (G,), with R the diagonal of their ridges.
 
-    Of a symmetric matrix H, made of so many rows, given V -> H V.
+    Of a curvature H that is made of so many rows.
     """
     n, scale, rng = len(ridges), 1 / np.sqrt(ridges), np.random.default_rng(0)
     rank, n_groups = min(n, n_rows), int(groups.max()) + 1
 
     def scaled(V: Array) -> Array:
-        return scale[:, None] * product(scale[:, None] * V)
+        return scale[:, None] * curvature.times(scale[:, None] * V)
 
-    if rank <= _FULL_RANK:
-        Q = np.eye(n)
-        if rank < n:  # all that there is lies in the span of so many products
-            Q = np.linalg.qr(scaled(rng.standard_normal((n, rank))))[0]
-        H = Q.T @ scaled(Q)
-        root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(rank))
-        inverse, _ = dtrtri(root, lower=1)
-        determined = np.einsum("ij,ij->i", Q, Q) - ((Q @ inverse.T) ** 2).sum(axis=1)
+    if n <= _FULL_SIZE:
+        H = scale[:, None] * curvature.matrix() * scale
+        return np.bincount(groups, 1 - _of_squares(_inverse_root(H), axis=0), n_groups).clip(min=0.0)
+    if rank <= _FULL_RANK:  # all that there is lies in the span of so many products
+        Q = np.linalg.qr(scaled(rng.standard_normal((n, rank))))[0]
+        determined = _of_squares(Q, axis=1) - _of_squares(Q @ _inverse_root(Q.T @ scaled(Q)).T, axis=1)
         return np.bincount(groups, determined, n_groups).clip(min=0.0)
     probes = rng.choice([-1.0, 1.0], size=(_PROBES, n))
     matrix = LinearOperator((n, n), lambda v: scaled(v[:, None])[:, 0] + v, dtype=float)
     solved = np.array([cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes])
     determined = np.bincount(groups, 1 - (probes * solved).mean(axis=0), n_groups).clip(min=0.0)
     return determined * min(1.0, n_rows / max(float(determined.sum()), 1.0))
+
+
+def _inverse_root(H: Array) -> Array:
+    """Return L^-1, lower triangular, with L L^T = H + 1."""
+    root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
+    inverse, _ = dtrtri(root, lower=1)
+    return inverse
+
+
+def _of_squares(matrix: Array, axis: int) -> Array:
+    return (matrix**2).sum(axis=axis)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from gbmap._core.evidence import Evidence
 from gbmap._core.linear_part import fit_linear_part
 from gbmap._core.losses import RowLosses
 from gbmap._core.problem import BoostingProblem
-from gbmap._core.weak_learner import Solution, fit_weak_learner
+from gbmap._core.weak_learner import Fit, Solution, find_on_samples, fit_weak_learner, polish_on_all_rows
 from gbmap._utils.typing import Array
-
-Fit = Callable[[BoostingProblem, int, float, np.random.Generator], Solution]
 
 # Most learners are found once; the first ones of noise are not.
 _TRIALS, _MUCH_LARGER = 5, 1.3
 # The ridge of a linear part is found from below: one that begins too large leaves no weights to say so.
-_LINEAR_TRIALS, _ALIKE, _FIRST_SHARE = 8, 1.1, 0.05
+# With fewer rows than columns it grows by a few percent at a time: steps of its logarithm become longer.
+_LINEAR_TRIALS, _ALIKE, _FIRST_SHARE = 20, 1.02, 0.4
+_LONGER, _LONGEST_STEP = 1.5, 8.0
 # The ridge of the bends of a linear part, which has none; a larger one lets the solver stall. With bends,
 # as an additive function, it won where there are no interactions (higgs) and lost more elsewhere (abalone,
 # wine-white); rows do not tell which.
@@ -51,11 +51,14 @@ class Finder:
         asked = self.evidence.ridge(self.output, loss)
         for _ in range(_TRIALS):
             ridge = asked
-            found = self._fitted(fit_weak_learner, ridge)
+            found = self._fitted(find_on_samples, ridge)
+            # Later learners cannot ask for much larger ones, which need not be counted then.
+            if (self.evidence.most_with(self.output, found.theta, loss) <= _MUCH_LARGER * ridge).all():
+                break
             asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value)
             if (asked <= _MUCH_LARGER * ridge).all():
                 break
-        return found, ridge
+        return polish_on_all_rows(self.problem.with_ridge(ridge), self.output, self.unit, found), ridge
 
     def first_learner(self, loss: float) -> tuple[Solution, Array]:
         """Return the first learner of the output and its ridges: a linear part, if that does."""
@@ -95,12 +98,16 @@ class Finder:
         """Return the linear part and its ridges: found again while it asks for another one that matters."""
         asked = _FIRST_SHARE * self.evidence.ridge(self.output, loss)
         asked[self.problem.bend_group] = _NO_BENDS
+        step = np.ones(self.problem.n_groups)
         for _ in range(_LINEAR_TRIALS):
             ridge = asked
-            found = self._fitted(fit_linear_part, ridge)
+            found = self._fitted(partial(fit_linear_part, fit=find_on_samples), ridge)
             asked, matters = self.evidence.linear_ridge(self.output, found, ridge)
             asked[self.problem.bend_group] = _NO_BENDS
             if not matters or ((ridge / _ALIKE <= asked) & (asked <= _ALIKE * ridge)).all():
                 break
-            asked *= np.sqrt(asked / ridge)  # the steps become smaller: let them be longer
+            step = np.where(asked > ridge, np.minimum(_LONGER * step, _LONGEST_STEP), 1.0)
+            asked = ridge * (asked / ridge) ** step
+        if not self.problem.samples[0].complete:
+            found = self._fitted(fit_linear_part, ridge)
         return found, ridge

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.arrays import asarray_like, in_wide, namespace, wide
+from gbmap._core.input_writer import InputWriter, has_missing
 from gbmap._utils.typing import Array, IntArray
 
 # The groups of inputs that have a prior of their own. Marks of missing values are among the numbers.
@@ -102,7 +103,7 @@ class Inputs:
         """Whether the inputs are the columns themselves."""
         return len(self) == len(self.low) == self.n_columns and not self.has_limits.any()
 
-    @property
+    @cached_property
     def has_limits(self) -> Array:
         """Whether each number stands still somewhere, of shape (q_1,)."""
         return np.isfinite(self.low) | np.isfinite(self.high)
@@ -129,13 +130,12 @@ class Inputs:
             if self.is_plain:
                 return X
             X = X.toarray()
-        has_missing = _has_missing(X)
-        if self.is_plain and not has_missing:
+        if self.is_plain and not _has_missing(X):
             return X
-        if X.dtype != wide(X) and not self._fits_float32:
+        if X.dtype != wide(X) and not self.fits_float32:
             X = in_wide(X)
         if namespace(X) is np:
-            return self._of_array(X, has_missing)
+            return self._of_array(X)
         xp, columns = namespace(X), X.T
         is_missing = xp.isnan(columns)
         filled = xp.where(is_missing, asarray_like(self.fill[:, None], X), columns)
@@ -149,50 +149,26 @@ class Inputs:
         return (parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)).T
 
     @cached_property
-    def _fits_float32(self) -> bool:
+    def fits_float32(self) -> bool:
         """Whether float32 can hold all limits and how far they lie apart; those of float64 may be beyond."""
         ends = np.abs(np.append(self.low, self.high))
         return bool(ends[np.isfinite(ends)].max(initial=0.0) < np.finfo(np.float32).max / 2)
 
-    def _of_array(self, X: Array, has_missing: bool) -> Array:
+    def _of_array(self, X: Array) -> Array:
         """Return the inputs of rows of NumPy's, as columns that are contiguous: these are made fastest."""
-        columns, n_numbers = np.ascontiguousarray(X.T), len(self.number_source)
-        out = np.empty((len(self), len(X)), X.dtype)
-        marks, categories = np.split(out[n_numbers:], [len(self.missing_source)])
-        if len(categories):
-            np.equal(columns[self.category_source], self.code.astype(X.dtype)[:, None], out=categories)
-        marks[:] = 0.0
-        if has_missing:
-            is_missing = np.isnan(columns)
-            marks[:] = is_missing[self.missing_source]
-            columns = np.where(is_missing, self.fill.astype(X.dtype)[:, None], columns)
-        numbers = out[:n_numbers]
-        low, high, top = self._single_ends if X.dtype == np.float32 else self._double_ends
+        writer = self._single_writer if X.dtype == np.float32 else self._double_writer
+        made = writer.write(X, np.empty((len(self), len(X)), X.dtype))
         if self.has_limits.any():
-            columns = np.minimum(columns, top)
-        np.take(columns, self.number_source, axis=0, out=numbers, mode="clip")  # which needs no buffer
-        if self.has_limits.any():
-            numbers -= self.origin.astype(X.dtype)[:, None]
-            np.maximum(numbers, low, out=numbers)
-            if high is not None:
-                np.minimum(numbers, high, out=numbers)
-        return out.T
+            made[: len(self.origin)] -= self.origin.astype(X.dtype)[:, None]
+        return made.T
 
     @cached_property
-    def _single_ends(self) -> tuple[Any, Array | None, Array]:
-        return self._ends(np.float32)
+    def _single_writer(self) -> InputWriter:
+        return InputWriter.of(self, np.float32)
 
     @cached_property
-    def _double_ends(self) -> tuple[Any, Array | None, Array]:
-        return self._ends(np.float64)
-
-    def _ends(self, dtype: Any) -> tuple[Any, Array | None, Array]:
-        """Return the least and the most that numbers can be, and columns; None where the last one tells."""
-        top = np.full(self.n_columns, -np.inf)
-        np.maximum.at(top, self.number_source, self.high)
-        low, high = ((each - self.origin)[:, None].astype(dtype) for each in (self.low, self.high))
-        goes_on = bool((self.high == top[self.number_source]).all())
-        return 0.0 if (low == 0).all() else low, None if goes_on else high, top[:, None].astype(dtype)
+    def _double_writer(self) -> InputWriter:
+        return InputWriter.of(self, np.float64)
 
     def filled(self, X: Array) -> Array:
         """Return rows in memory with numbers in place of missing ones; X itself if there are none."""
@@ -248,13 +224,12 @@ class Inputs:
         n_others = len(self) - len(self.number_source)
         return np.append(of_columns[self.number_source], np.zeros(n_others, of_columns.dtype))
 
-    def collect(self, of_inputs: Array, axis: int = 0) -> Array:
-        """Return the sums over the inputs of each column, along an axis of length q, which becomes p."""
+    def collect(self, of_inputs: Array) -> Array:
+        """Return the sums over the inputs of each column, (n, p), given numbers of the inputs, (n, q)."""
         if self.is_plain:
             return of_inputs
-        out = np.zeros((self.n_columns, *np.delete(of_inputs.shape, axis)))
-        np.add.at(out, self.source, np.moveaxis(of_inputs, axis, 0))
-        return np.moveaxis(out, 0, axis)
+        shape, places = (len(self), self.n_columns), (np.arange(len(self)), self.source)
+        return of_inputs @ scipy.sparse.csr_array((np.ones(len(self)), places), shape)
 
 
 def _take(columns: Any, source: IntArray) -> Any:
@@ -264,7 +239,4 @@ def _take(columns: Any, source: IntArray) -> Any:
 
 def _has_missing(X: Any) -> bool:
     xp = namespace(X)
-    if xp is np:  # the sum is the fastest way to find out that there is none
-        with np.errstate(all="ignore"):
-            return not np.isfinite(X.sum()) and bool(np.isnan(X).any())
-    return bool(xp.any(xp.isnan(X)))
+    return has_missing(X) if xp is np else bool(xp.any(xp.isnan(X)))

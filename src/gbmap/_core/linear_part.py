@@ -12,7 +12,7 @@ import numpy as np
 
 from gbmap._core.activation import Activation, Identity
 from gbmap._core.problem import BoostingProblem
-from gbmap._core.weak_learner import Solution, fit_weak_learner
+from gbmap._core.weak_learner import Fit, Solution, fit_weak_learner
 from gbmap._utils.typing import Array
 
 
@@ -21,12 +21,14 @@ def is_linear(theta: Array, activation: Activation) -> bool:
     return activation.both_signs and float(theta[-1]) > activation.far / 2
 
 
-def fit_linear_part(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Solution:
+def fit_linear_part(
+    problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator, fit: Fit = fit_weak_learner
+) -> Solution:
     """Minimise the objective over linear functions, and return a learner whose value is the mean loss."""
     objective = problem.objective
     linear = replace(objective, activation=Identity(objective.activation.beta))
     from_zero = replace(problem.solver, n_init=0)  # so that nothing comes into w that the rows do not tell
-    found = fit_weak_learner(replace(problem, objective=linear, solver=from_zero), output, unit, rng)
+    found = fit(replace(problem, objective=linear, solver=from_zero), output, unit, rng)
     theta, far = found.theta.copy(), objective.activation.far
     theta[0], theta[-1] = theta[0] + theta[-1] - far, far
     penalty = float(objective.ridge * found.theta[1:] @ found.theta[1:])

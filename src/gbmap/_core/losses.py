@@ -172,7 +172,7 @@ class SquaredError(Loss):
         """Do it in place."""
         f -= y
         if weight is None:
-            total = float(np.dot(f, f))
+            total = float(f.dot(f))
         else:
             np.multiply(f, weight, out=scratch)
             total = float(np.dot(scratch, f))
@@ -431,8 +431,9 @@ class RowLosses(NamedTuple):
 
     def trimmed_with(self, other: RowLosses, share: float) -> tuple[float, float]:
         """Return the mean losses here and there, without a share of the rows: those that gain most there."""
-        n_kept = int((1 - share) * len(self.values))
-        kept = np.argsort(self.values - other.values, kind="stable")[:n_kept]
+        counted = np.flatnonzero(self.weight)
+        n_kept = max(1, int((1 - share) * len(counted)))
+        kept = counted[np.argsort((self.values - other.values)[counted], kind="stable")[:n_kept]]
         here, there = (
             np.average(each[kept], weights=self.weight[kept]) for each in (self.values, other.values)
         )

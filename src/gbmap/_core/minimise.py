@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import Bounds, minimize
+from scipy.linalg.lapack import dpotrf, dtrtri
 
+from gbmap._utils.scipy import End as L_BFGS_B_End
+from gbmap._utils.scipy import l_bfgs_b
 from gbmap._utils.typing import Array
 
 ValueAndGradient = tuple[float, Array]
 Evaluate = Callable[[Array], ValueAndGradient]
+End = TypeVar("End")
+# What yields points, and is sent the value and the gradient of each, until it returns an end.
+Solve = Generator[Array, ValueAndGradient, End]
 
 
 class BlockDiagonal(NamedTuple):
@@ -44,7 +48,6 @@ _DAMPING = 1e-2
 # What a point at which the objective overflows, or is larger, counts as, in values at the start. From much
 # larger ones the line search would turn back to where it came from.
 _TOO_FAR = 1e3
-_RAN_OUT = 1  # of iterations or evaluations, in SciPy's words
 # Newton's step may promise so many times the least gain of an iteration where a solve ends. On the paper's
 # data sets it mostly promises half of that, and more than this in one solve of twenty.
 _MUCH_MORE = 10.0
@@ -88,28 +91,51 @@ def minimise(
     hessian: Hessian | None = None,
     bounds: tuple[Array, Array] | None = None,
 ) -> Minimum:
-    """Minimise a function from `start`, in variables in which the Hessian there, if known, is the identity.
+    """Minimise a function as `minimising` does."""
+    return end_of(minimising(start, stopping, hessian=hessian, bounds=bounds), evaluate)
+
+
+def end_of(solve: Solve[End], evaluate: Evaluate) -> End:
+    """Return where a solve ends, of a function."""
+    try:
+        point = next(solve)
+        while True:
+            point = solve.send(evaluate(point))
+    except StopIteration as stopped:
+        end: End = stopped.value
+        return end
+
+
+def minimising(
+    start: Array,
+    stopping: Stopping,
+    *,
+    hessian: Hessian | None = None,
+    bounds: tuple[Array, Array] | None = None,
+) -> Solve[Minimum]:
+    """Minimise from `start`, in variables in which the Hessian there, if known, is the identity.
 
     One short step ends a descent anywhere, so that another one sets out, with the Hessian of the place, where
     Newton's step promises much more.
     """
     if bounds is not None:
         start = np.clip(start, *bounds)
-    value, gradient = evaluate(start)
+    value, gradient = yield start
     if not _is_finite((value, gradient)):
         return Minimum(start, np.inf, n_iter=0, n_evaluations=1, converged=True)
-    function = _Function(evaluate, stopping, _TOO_FAR * max(abs(value), stopping.unit), bounds)
+    function = _Function(stopping, _TOO_FAR * max(abs(value), stopping.unit), bounds)
     x, n_iter, n_evaluations, n_futile = start, 0, 1, 0
     while True:
-        variables = _Variables.at(x, hessian, has_box=bounds is not None)
-        found = function.descend(x, (value, gradient), variables, stopping.max_iter - n_iter)
+        variables = _variables_at(x, hessian, has_box=bounds is not None)
+        found = yield from function.descend(x, (value, gradient), variables, stopping.max_iter - n_iter)
         n_iter, n_evaluations = n_iter + found.n_iter, n_evaluations + found.n_evaluations
         least = stopping.least_gain(value)
         is_near = not variables.are_known or found.promise <= _MUCH_MORE * least
         n_futile = n_futile + 1 if value - found.value < least else 0
         if is_near or found.is_cut_short or n_futile == _MOST_FUTILE:
             return Minimum(found.x, found.value, n_iter, n_evaluations, is_near and not found.is_cut_short)
-        x, (value, gradient) = found.x, evaluate(found.x)
+        x = found.x
+        value, gradient = yield x
         n_evaluations += 1
 
 
@@ -127,45 +153,46 @@ class _Descent:
 
 @dataclass(frozen=True)
 class _Function:
-    """What is minimised, within its bounds, and when to stop; `too_far` is the most that it counts as."""
+    """What is minimised: its bounds, when to stop, and the most that it counts as, `too_far`."""
 
-    evaluate: Evaluate
     stopping: Stopping
     too_far: float
     bounds: tuple[Array, Array] | None
 
     def descend(
-        self, start: Array, first: ValueAndGradient, variables: _Variables, max_iter: int
-    ) -> _Descent:
+        self, start: Array, first: ValueAndGradient, variables: _Plain | _Variables, max_iter: int
+    ) -> Solve[_Descent]:
         """Run L-BFGS-B from a point, given value and gradient there."""
         unit, step, known = self.stopping.unit, self._step(first, variables), [first]
-
-        def evaluate(u: Array) -> ValueAndGradient:
-            value, gradient = known.pop() if known else self.evaluate(variables.theta(u * step))
-            if not _is_finite((value, gradient)) or value > self.too_far:
-                value, gradient = self.too_far, np.zeros(len(u))
-            return value / unit, variables.gradient(gradient) * (step / unit)
-
-        limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": self.stopping.ftol, "gtol": 0.0}
-        result = minimize(
-            evaluate,
+        steps = l_bfgs_b(
             variables.of(start) / step,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=None if self.bounds is None else Bounds(*self.bounds),
-            options={"maxcor": _HISTORY, **limits},
+            self.bounds,
+            history=_HISTORY,
+            ftol=self.stopping.ftol,
+            max_iter=max_iter,
+            max_evaluations=10 * max_iter,
         )
-        x = variables.theta(result.x * step)
+        try:
+            u = next(steps)
+            while True:
+                found = known.pop() if known else (yield variables.theta(u * step))
+                value, gradient = found
+                if not _is_finite(found) or value > self.too_far:
+                    value, gradient = self.too_far, np.zeros(len(u))
+                u = steps.send((value / unit, variables.gradient(gradient) * (step / unit)))
+        except StopIteration as stopped:
+            end: L_BFGS_B_End = stopped.value
+        x = variables.theta(end.x * step)
         return _Descent(
             x=x,
-            value=float(result.fun) * unit,
-            promise=self._promise(x, result.jac * (unit / step)),
-            n_iter=int(result.nit),
-            n_evaluations=int(result.nfev) - 1,
-            is_cut_short=result.status == _RAN_OUT,
+            value=end.value * unit,
+            promise=self._promise(x, end.gradient * (unit / step)),
+            n_iter=end.n_iter,
+            n_evaluations=end.n_evaluations - 1,
+            is_cut_short=end.ran_out,
         )
 
-    def _step(self, first: ValueAndGradient, variables: _Variables) -> float:
+    def _step(self, first: ValueAndGradient, variables: _Plain | _Variables) -> float:
         """Return the unit of the variables in which the first step of L-BFGS-B, of length one, is Newton's.
 
         Within bounds it is at most as long as the gradient, which is Newton's where the Hessian is the
@@ -183,37 +210,37 @@ class _Function:
         return float(slopes @ slopes) / 2
 
 
+class _Plain:
+    """The variables as they are, where no Hessian is known."""
+
+    are_known = False
+
+    def of(self, theta: Array) -> Array:
+        """Return theta."""
+        return theta
+
+    theta = gradient = of
+
+
 class _Variables:
     """A linear change of variables after which H is about the identity.
 
     With H = L L^T the variables are v = L^T theta, block by block.
     """
 
-    def __init__(self, H: BlockDiagonal, *, are_known: bool):
-        self.are_known = are_known
+    are_known = True
+
+    def __init__(self, H: BlockDiagonal):
         diagonal = H.diagonal()
         damping = _DAMPING * diagonal[diagonal > 0].mean() if diagonal.any() else 1.0
-        eye = np.eye(H.blocks.shape[-1])
-        roots = [cholesky(block + damping * eye, lower=True) for block in H.blocks]
-        inverses = [solve_triangular(root, eye, lower=True) for root in roots]
         self._single = np.sqrt(H.single + damping)
+        roots = [_root(block, damping) for block in H.blocks]
+        inverses = [dtrtri(root, lower=1)[0] for root in roots]
         # One block, the usual case, needs no loop.
         self._is_one_block = not len(self._single) and len(roots) == 1
         self._root, self._inverse = (
             each[0] if self._is_one_block else np.reshape(each, H.blocks.shape) for each in (roots, inverses)
         )
-
-    @classmethod
-    def at(cls, x: Array, hessian: Hessian | None, *, has_box: bool) -> _Variables:
-        """Return those of the Hessian at a point, or those given if there is none."""
-        told = None if hessian is None else hessian(x)
-        if told is None:
-            return cls(BlockDiagonal.of(np.ones(len(x))), are_known=False)
-        H = told if isinstance(told, BlockDiagonal) else BlockDiagonal.of(told)
-        if not all(np.isfinite(part).all() for part in H):
-            return cls(BlockDiagonal.of(np.ones(len(x))), are_known=False)
-        # A box stays a box in scaled variables only.
-        return cls(BlockDiagonal.of(H.diagonal()) if has_box else H, are_known=True)
 
     def of(self, theta: Array) -> Array:
         """Return v, given theta."""
@@ -238,6 +265,28 @@ class _Variables:
         n, q = len(single), blocks.shape[-1]
         of_blocks = (blocks @ vector[n:].reshape(-1, q, 1)).ravel() if q else vector[n:]
         return np.concatenate([single * vector[:n], of_blocks])
+
+
+def _variables_at(x: Array, hessian: Hessian | None, *, has_box: bool) -> _Plain | _Variables:
+    """Return those of the Hessian at a point, or those given if there is none."""
+    told = None if hessian is None else hessian(x)
+    if told is None:
+        return _Plain()
+    H = told if isinstance(told, BlockDiagonal) else BlockDiagonal.of(told)
+    if not all(np.isfinite(part).all() for part in H):
+        return _Plain()
+    # A box stays a box in scaled variables only.
+    return _Variables(BlockDiagonal.of(H.diagonal()) if has_box else H)
+
+
+def _root(block: Array, damping: float) -> Array:
+    """Return L with L L^T a block whose diagonal is damped."""
+    damped = block.copy()
+    damped.flat[:: len(block) + 1] += damping
+    root, failed = dpotrf(damped, lower=1, clean=1)
+    if failed:
+        raise np.linalg.LinAlgError("A matrix of curvatures must have no negative directions.")
+    return root
 
 
 def _is_finite(found: ValueAndGradient) -> bool:

@@ -26,8 +26,8 @@ class Objective:
 
     where ridge = lambda / (p + 1), and constant columns do not count in p; or it has a number for each of
     (w, c). a is free. With `ridge_units` the ridge term is that of (w, c) brought from standard units to the
-    user's. With `linear_ridge` the first of several learners is a linear part, which has that ridge, of
-    (w, c - far).
+    user's. With `ridges` each of several learners has its own. If they begin with a linear part, its ridge
+    term is that of (w, c - far).
 
     Rows give the sums of the first terms (`block_sums` defines them; `gbmap._rows` has faster
     ways to the same numbers), `finish` turns sums into value and gradient.
@@ -37,7 +37,8 @@ class Objective:
     activation: Activation
     ridge: float | Array
     ridge_units: Units | None = None
-    linear_ridge: float | Array | None = None
+    ridges: Array | None = None
+    begins_linear: bool = False
 
     def block_sums(
         self, theta: Array, sign: float, X: Array, y: Array, F: Array, weight: Array | None = None
@@ -81,17 +82,27 @@ class Objective:
 
     def finish(self, sums: Array, weight_sum: float, thetas: Array) -> tuple[Array, Array]:
         """Return values (C,) and gradients (C, p + 2), given the sums over all rows of C candidates."""
-        mean = sums / weight_sum
-        values, gradients = mean[:, 0], mean[:, 1:]
-        penalties, along = self._ridge_terms(thetas[:, 1:], self.ridge)
-        gradients[:, 1:] += along
-        return values + penalties, gradients
+        found = [self.finish_one(own, weight_sum, theta) for own, theta in zip(sums, thetas)]
+        values, gradients = zip(*found)
+        return np.array(values), np.array(gradients)
+
+    def finish_one(self, sums: Array, weight_sum: float, theta: Array) -> tuple[float, Array]:
+        """Return value and gradient (p + 2,), given the sums over all rows."""
+        mean, penalised = sums / weight_sum, theta[1:]
+        gradient = mean[1:]
+        if self.ridge_units is None:
+            along = self.ridge * penalised
+            gradient[1:] += 2 * along
+            return float(mean[0] + along.dot(penalised)), gradient
+        penalties, of_rows = self._ridge_terms(penalised[None], self.ridge)
+        gradient[1:] += of_rows[0]
+        return float(mean[0] + penalties[0]), gradient
 
     def finish_joint(self, sums: Array, weight_sum: float, vector: Array, n: int) -> tuple[float, Array]:
         """Return value and gradient of `n` learners together, given the sums over all rows."""
         mean = sums / weight_sum
         thetas = vector[1:].reshape(n, -1).copy()
-        if self.linear_ridge is not None:
+        if self.begins_linear:
             thetas[0, -1] -= self.activation.far
         penalties, along = self._ridge_terms(thetas, self._joint_ridges(n))
         gradient = mean[1:]
@@ -100,10 +111,7 @@ class Objective:
 
     def _joint_ridges(self, n: int) -> Array:
         """Return the ridge of each of `n` learners, (n, 1), or of their numbers, (n, p + 1)."""
-        ridges = np.tile(self.ridge, (n, 1))
-        if self.linear_ridge is not None:
-            ridges[0] = self.linear_ridge
-        return ridges
+        return np.tile(self.ridge, (n, 1)) if self.ridges is None else self.ridges
 
     def _ridge_terms(self, thetas: Array, ridges: float | Array) -> tuple[Array, Array]:
         """Return the ridge terms of rows (w, c), and their derivatives."""

@@ -25,12 +25,12 @@ import numpy as np
 import scipy.sparse
 from scipy.linalg.lapack import dtrtri
 
-from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide
+from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide, with_one
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem
-from gbmap._core.rows import SomeRows, every
+from gbmap._core.rows import Curvature, CurvatureOfRows, SomeRows, every
 from gbmap._core.units import Units
 from gbmap._utils.typing import Array
 
@@ -125,6 +125,12 @@ class _RidgeRows:
         total = along.sum(axis=0)
         return np.vstack([self.A.T @ along - np.outer(self.shift, total), total])
 
+    def curvature(self, share: Array) -> Curvature:
+        """Return the sum of share (x, 1)^T (x, 1) over rows."""
+        if not scipy.sparse.issparse(self.A):
+            return CurvatureOfRows(with_one(self.A, np.sqrt(share)))
+        return Curvature(len(self.shift) + 1, partial(self.product, share))
+
     def squares(self) -> Array:
         return (
             np.asarray((self.A * self.A).sum(axis=1))
@@ -176,6 +182,31 @@ def find_posterior(
         found = fitted.spread(2 * ridges[own, 0], rank, n_rows)
         directions[own], variances[own], rest[own], noise[output] = found
     return Posterior(directions, variances, rest, noise, center, inverse_scale, units.target_scale)
+
+
+def numbers_together(
+    rows: SomeRows, problem: BoostingProblem, learners: Ensemble, output: int, ridges: Array
+) -> float:
+    """Return how many numbers of all learners of an output together the data determines.
+
+    Parameters
+    ----------
+    rows : SomeRows
+        Of those that were fitted, with the scores that the fit began with.
+    problem : BoostingProblem
+        With evidence.
+    learners : Ensemble
+        Those of the output.
+    output : int
+    ridges : array of shape (m, G)
+        The ridges of each learner.
+    """
+    assert problem.evidence is not None
+    units, n_rows = problem.rows.units, problem.evidence.n_rows
+    scale = units.inverse_scale / np.sqrt(_relative(ridges, 1))[problem.groups[:-1]]
+    X, ridge_units = _in_units_of(rows, units, units.mean, scale), (units.mean, scale)
+    fitted = _Fitted.of(X, rows, output, problem.objective, learners, units, ridge_units)
+    return fitted.n_determined((2 * ridges[:, 0]).clip(min=np.finfo(float).tiny), n_rows, n_rows)
 
 
 def _relative(ridges: Array, n_outputs: int) -> Array:
@@ -254,7 +285,7 @@ class _Fitted:
     def spread(self, ridges: Array, rank: int, n_rows: float) -> tuple[Array, Array, Array, float]:
         """Return directions, variances, the rest and the noise, given twice the ridge of each learner."""
         shares, size = self.curvature[:, None] * self.slopes**2, self.X.A.shape[1] + 1
-        found = [_leading(partial(self.X.product, share), size, rank) for share in shares.T]
+        found = [_leading(self.X.curvature(share), rank) for share in shares.T]
         values, vectors = (np.array(each) for each in zip(*found))
         n_others = size - rank
         rests = (self.X.squares() @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
@@ -262,7 +293,7 @@ class _Fitted:
         ridges = ridges.clip(min=least)
         within = values + ridges[:, None]
         alone = (values / within).sum() + n_others * (rests / (rests + ridges)).sum()
-        together = alone if len(found) == 1 else self._n_determined(ridges, n_rows, alone)
+        together = alone if len(found) == 1 else self.n_determined(ridges, n_rows, alone)
         known = min(together / n_rows, _MOST_KNOWN)
         larger = 1 / ((1 - known) ** 2 * (1 + known))
         if self.mean_square > 0:  # rows learned by heart tell nothing of the noise, but y has no more
@@ -272,7 +303,7 @@ class _Fitted:
         rest = scale / (rests + ridges) if n_others else np.zeros(len(found))
         return vectors, scale / within, rest, float(np.sqrt(larger * self.mean_square))
 
-    def _n_determined(self, ridges: Array, n_rows: float, most: float) -> float:
+    def n_determined(self, ridges: Array, n_rows: float, most: float) -> float:
         """Return how many numbers of all learners together the data determines, by the kernel of some rows.
 
         If these stand for all rows, which count more often then, it is too low: they have no more to tell. If
@@ -306,17 +337,18 @@ def _n_determined(kernel: Array, ridge: float) -> float:
     return float(len(kernel) - ridge * np.vdot(inverse, inverse))
 
 
-def _leading(product: Callable[[Array], Array], size: int, rank: int) -> tuple[Array, Array]:
-    """Return the largest eigenvalues of V -> H V, (k,), and their vectors, (k, size).
+def _leading(H: Curvature, rank: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of H, (k,), and their vectors, (k, size).
 
     Those of a wide matrix are found by subspace iteration.
     """
-    if size <= _FEW_TIMES * (rank + _EXTRA_DIRECTIONS):
-        Q = np.eye(size)
+    if H.size <= _FEW_TIMES * (rank + _EXTRA_DIRECTIONS):
+        values, vectors = np.linalg.eigh(H.matrix())
     else:
-        Q = np.random.default_rng(0).normal(size=(size, rank + _EXTRA_DIRECTIONS))
+        Q = np.random.default_rng(0).normal(size=(H.size, rank + _EXTRA_DIRECTIONS))
         for _ in range(_PRODUCTS - 1):
-            Q = np.linalg.qr(product(Q))[0]
-    H = Q.T @ product(Q)
-    values, vectors = np.linalg.eigh((H + H.T) / 2)
-    return values[::-1][:rank].clip(min=0.0), (Q @ vectors[:, ::-1][:, :rank]).T
+            Q = np.linalg.qr(H.times(Q))[0]
+        small = Q.T @ H.times(Q)
+        values, vectors = np.linalg.eigh((small + small.T) / 2)
+        vectors = Q @ vectors
+    return values[::-1][:rank].clip(min=0.0), vectors[:, ::-1][:, :rank].T

@@ -67,6 +67,9 @@ class BoostingProblem:
         In the units of the rows; their losses are told, and change nothing.
     samples : list of Sample
         Of the rows, the smallest first. Learners are found on them.
+    straight_sample : Sample or None
+        The smallest of them without inputs that are bends of others; None if there are none. Its scores are
+        those of that one.
     objective : Objective
     solver : Solver
     evidence : EvidenceSettings or None
@@ -82,12 +85,18 @@ class BoostingProblem:
     solver: Solver
     evidence: EvidenceSettings | None = None
     inputs: Inputs | None = None
+    straight_sample: Sample | None = None
 
     @cached_property
     def groups(self) -> IntArray:
         """Which of (w, c) share a ridge, 0 to G - 1, of shape (p + 1,); c is in the first group."""
         own = np.zeros(self.rows.n_columns, np.intp) if self.inputs is None else self.inputs.groups
         return np.append(own, 0)
+
+    @property
+    def all_rows(self) -> Rows:
+        """All rows as passes over them take the least time: a sample, if that is complete."""
+        return next((sample for sample in self.samples if sample.complete), self.rows)
 
     @property
     def bend_group(self) -> slice:
@@ -125,17 +134,19 @@ class BoostingProblem:
         return replace(self, rows=rows, validation_rows=None, samples=[rows], evidence=evidence)
 
     def without_bends(self) -> BoostingProblem:
-        """Return the problem of few rows with their columns as they are: itself, if none of them bends."""
-        if self.inputs is None or not self.is_bend.any():
+        """Return the problem of the smallest sample with columns as they are, if some of them bend here."""
+        if self.inputs is None or self.straight_sample is None:
             return self
         kept, solver, objective = ~self.is_bend, self.solver, self.objective
         if solver.monotone is not None:
             solver = replace(solver, monotone=solver.monotone[kept])
         if objective.ridge_units is not None:
             objective = replace(objective, ridge_units=objective.ridge_units.of_columns(kept))
-        rows = self.samples[0].of_columns(kept)
+        if isinstance(objective.ridge, np.ndarray):
+            objective = replace(objective, ridge=objective.ridge[np.append(kept, True)])
+        rows = self.straight_sample
         problem = replace(self, rows=rows, samples=[rows], objective=objective, solver=solver)
-        return replace(problem, inputs=self.inputs.without_bends())
+        return replace(problem, inputs=self.inputs.without_bends(), straight_sample=None)
 
     def with_ridge(self, ridges: Array) -> BoostingProblem:
         """Return the same problem with other ridges of the groups."""

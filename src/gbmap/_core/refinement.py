@@ -13,6 +13,7 @@ from gbmap._core.linear_part import is_linear
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import Minimum, Stopping, minimise
 from gbmap._core.objective import Objective
+from gbmap._core.posterior import numbers_together
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import RowActivations, Rows, Sample
 from gbmap._core.units import Units
@@ -23,15 +24,21 @@ from gbmap._utils.typing import Array
 MOST_STEPS = 400
 # Steps end when one lowers the objective by less than this share. With a smaller one learners fit the noise
 # of some of the paper's data sets.
-_PRECISION = 3e-4
+_PRECISION = 1e-4
 # Learners that must pay for their refinement make the rows likelier, as a logarithm, by so much for each
-# number more that these determine; more where the numbers are many beside the rows, as in generalised
-# cross-validation. Noise alone pays about one. Told by splits 5 and 6 of the paper's sets, and drawn tables.
+# number more that these determine, with the noise that they leave as far too small as they have learned it.
+# Noise alone pays about one. Told by splits 5 and 6 of the paper's sets, and drawn tables.
 _LIKELIER_BY_NUMBER = 2.0
+# About as many numbers as before cost nothing.
+_AS_MANY = 1.05
+# The numbers are counted on so many rows, or so many a column; of so many numbers in X at most.
+_ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 21
 # A part of the rows tells learners apart if it has so many of them for each of their numbers.
 _ROWS_PER_NUMBER = 40
 # Targets that spread less cannot be squared.
 _SMALLEST_SPREAD = 1e-140
+# So many learners come first by what they do alone: the axes of a map.
+_ALONE = 2
 # Learners are put in order by so many rows; each place goes to one of the best so many alone.
 _ORDER_ROWS, _ORDER_TRIED = 2_000, 30
 
@@ -65,24 +72,24 @@ def refine(
 ) -> Refinement:
     """Minimise the sum of the learners' objectives with one loss for all, over their a, w and c together.
 
-    The rows' scores are those that boosting began with. Boosting's learners are the start, and its last
-    ridge, beside that of a linear part, is the ridge: learners together need no other, so that no rows have
-    to say how far to go. If they must pay, they stay as they were where the rows gain no more by it than
-    they would by learning noise: with many bends, learners have more numbers than few rows tell.
+    The rows' scores are those that boosting began with. Boosting's learners are the start, and their ridges,
+    (m, G), tell those of learners together: no others are needed, and no rows have to say how far to go. If
+    they must pay, they stay as they were where the rows gain no more by it than they would by learning noise:
+    with many bends, learners have more numbers than few rows tell.
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
-    is_first_linear = is_linear(thetas[0], problem.objective.activation)
-    of_linear = problem.spread_out(ridges[0]) if is_first_linear else None
-    objective = replace(problem.objective, ridge=problem.spread_out(ridges[-1]), linear_ridge=of_linear)
+    is_first_linear, loss = is_linear(thetas[0], problem.objective.activation), problem.objective.loss
+    ridges = _together(ridges, keeps_last=is_first_linear or not loss.degree, n_linear=int(is_first_linear))
+    objective = replace(problem.objective, ridges=ridges[:, problem.groups], begins_linear=is_first_linear)
     problem = replace(problem, objective=objective)
     start = vector = np.append(thetas[:, 0].sum(), thetas[:, 1:])
-    value, loss = partial(_value, problem, output, signs=signs), problem.objective.loss
+    value = partial(_value, problem, output, signs=signs)
     first, before = abs(problem.rows.mean_loss(loss, output)), value(start)
     smallest = _SMALLEST_SPREAD**loss.degree if loss.degree else 0.0
     if first <= smallest or not before > 10 * problem.rows.eps * first:  # what is left is rounding
         return Refinement(start, signs, 0)
     n_taken = 0
-    for rows in [*_parts(problem, len(start)), problem.rows]:
+    for rows in [*_parts(problem, len(start)), problem.all_rows]:
         if n_taken < n_steps:
             stopping = Stopping(before, _PRECISION, n_steps - n_taken)
             found = _descend(problem, rows, output, vector, signs, stopping)
@@ -90,31 +97,71 @@ def refine(
     if not value(vector) < before:  # a part has misled, or numbers have overflown
         return Refinement(start, signs, 0)
     learners = Refinement(start, signs, 0), Refinement(vector, signs, n_taken)
-    each_ridge = np.array([ridges[0 if is_first_linear and j == 0 else -1] for j in range(len(signs))])
-    return learners[0] if must_pay and not _pays(problem, output, learners, each_ridge) else learners[1]
+    return learners[0] if must_pay and not _pays(problem, output, learners, ridges) else learners[1]
+
+
+def _together(ridges: Array, *, keeps_last: bool, n_linear: int) -> Array:
+    """Return the ridges of learners that are optimised together, given those that they were found with.
+
+    Halfway between the last one and its own, or what later ones had less of: the first learners were found
+    before there was anything to tell a ridge by. Beside a linear part they are small, and those of classes
+    know nothing of the noise: these keep the last one.
+    """
+    last = np.broadcast_to(ridges[-1], ridges.shape)
+    least = last if keeps_last else np.minimum.accumulate(ridges[::-1])[::-1]
+    return np.concatenate([ridges[:n_linear], np.sqrt(least * last)[n_linear:]])
 
 
 def _pays(
     problem: BoostingProblem, output: int, learners: tuple[Refinement, Refinement], ridges: Array
 ) -> bool:
-    """Return whether the rows became likelier by more than by noise, given learners before and after."""
+    """Return whether the rows became likelier by more than by noise, given learners before and after.
+
+    Each learner by itself seems to determine too many numbers. All of them together are counted on few rows,
+    which can tell too many where rows are many: one of the two has to say so.
+    """
     if problem.evidence is None:
         return True
-    bare = replace(problem, objective=replace(problem.objective, ridge=0.0, linear_ridge=None))
+    n_rows, noise = problem.evidence.n_rows, problem.objective.loss.noise
+    bare = replace(problem, objective=replace(problem.objective, ridge=0.0, ridges=None))
     losses = [_value(bare, output, each.vector, each.signs) for each in learners]
-    likelier = problem.evidence.n_rows * (losses[0] - losses[1]) / problem.objective.loss.noise(losses[1])
-    before, after = (_n_determined(problem, output, each, ridges) for each in learners)
-    left = max(1 - after / problem.evidence.n_rows, 0.0)
-    return after <= before or likelier * left**2 > _LIKELIER_BY_NUMBER * (after - before)
+    likelier = n_rows * (losses[0] - losses[1]) / noise(losses[1])
+    if likelier <= 0:  # it has learned nothing from the rows
+        return True
+    for count, power in ((_one_by_one, 2), (_together_on_some, 1)):
+        before, after = (count(problem, output, each, ridges) for each in learners)
+        left = max(1 - after / n_rows, 0.0)
+        if after <= _AS_MANY * before or likelier * left**power > _LIKELIER_BY_NUMBER * (after - before):
+            return True
+    return False
 
 
-def _n_determined(problem: BoostingProblem, output: int, learners: Refinement, ridges: Array) -> float:
+def _one_by_one(problem: BoostingProblem, output: int, learners: Refinement, ridges: Array) -> float:
     """Return how many numbers of the learners rows determine, each learner by itself."""
     weights = learners.vector[1:].reshape(len(ridges), -1)
     each = (
         numbers_of_learner(problem, output, np.append(0.0, w), 2 * ridge) for w, ridge in zip(weights, ridges)
     )
     return float(sum(numbers.sum() for numbers in each))
+
+
+def _together_on_some(problem: BoostingProblem, output: int, learners: Refinement, ridges: Array) -> float:
+    """Return how many they determine of all learners together."""
+    sample = problem.samples[0]
+    rows = sample.some(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), _NUMBERS)
+    return numbers_together(rows, problem, _ensemble(problem, output, learners), output, ridges)
+
+
+def _ensemble(problem: BoostingProblem, output: int, learners: Refinement) -> Ensemble:
+    """Return the learners as an ensemble of their own, the constant with the first."""
+    units, beta = problem.rows.units, problem.objective.activation.beta
+    found = Ensemble.empty(len(units.mean), problem.rows.n_outputs, "softplus", units.center)
+    thetas = learners.vector[1:].reshape(len(learners.signs), -1)
+    for theta, sign, constant in zip(
+        thetas, learners.signs, [learners.vector[0], *np.zeros(len(thetas) - 1)]
+    ):
+        found = found.append(np.append(constant, theta), int(sign), beta, output, units)
+    return found
 
 
 def _parts(problem: BoostingProblem, n_numbers: int) -> list[Sample]:
@@ -145,7 +192,9 @@ def refined_ensemble(
     """Return the ensemble with its learners replaced, in the order in which they help most.
 
     Until its turn comes, its mean stands for a learner. The first one is a linear part or that which lowers
-    the loss most, the second the one that does so beside it, and so on.
+    the loss most; the second is the one that does so by itself, since beside the first several may do so
+    about equally, and the seed would decide what a map shows; the others follow as each helps beside those
+    before.
     """
     ordered = []
     for output, found in enumerate(refinements):
@@ -168,15 +217,18 @@ def refined_ensemble(
 def _greedy_order(
     few: RowActivations, found: Refinement, means: Array, loss: Loss, first: list[int]
 ) -> list[int]:
-    """Return the learners in the order in which they lower the loss most, beginning with given ones."""
+    """Return the learners in the order of `refined_ensemble`, beginning with given ones."""
     columns, share = (few.g * found.signs - means).T, few.weight / few.weight.sum()
 
     def losses(f: Array, tried: list[int]) -> Array:
         return np.array([loss.value(few.y, f + columns[j]) @ share for j in tried])
 
-    f, order = few.F + found.vector[0] + means.sum() + columns[first].sum(axis=0), first.copy()
+    f = few.F + found.vector[0] + means.sum()
     alone = losses(f, list(range(len(columns))))
     left = [j for j in np.argsort(alone, kind="stable").tolist() if j not in first]
+    order = [*first, *left][:_ALONE]
+    left = left[_ALONE - len(first) :]
+    f = f + columns[order].sum(axis=0)
     while left:
         best = left.pop(int(np.argmin(losses(f, left[:_ORDER_TRIED]))))
         f = f + columns[best]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss, RowLosses
-from gbmap._core.minimise import BlockDiagonal
+from gbmap._core.minimise import BlockDiagonal, Evaluate, ValueAndGradient
 from gbmap._core.objective import Objective
 from gbmap._core.units import Units
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
 
 
@@ -59,6 +61,16 @@ class Rows(ABC):
         total = self._sums(objective, output, thetas, signs)
         total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
         return objective.finish(total, self.weight_sum, thetas)
+
+    def function(self, objective: Objective, output: int, sign: float) -> Evaluate:
+        """Return the function of (a, w, c) that a solve for one sign evaluates, at the scores of now."""
+        signs = np.array([sign], dtype=float)
+
+        def evaluate(theta: Array) -> ValueAndGradient:
+            values, gradients = self.value_and_gradient(objective, output, theta[None], signs)
+            return float(values[0]), gradients[0]
+
+        return evaluate
 
     @abstractmethod
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
@@ -150,10 +162,7 @@ class Rows(ABC):
 
     def _positions(self, size: int, rng: np.random.Generator) -> IntArray:
         """Return `size` random positions among the rows that have a weight in order, or all of them."""
-        n_eligible = self._n_eligible
-        if n_eligible <= size:
-            return np.arange(n_eligible)
-        return np.sort(rng.choice(n_eligible, size, replace=False, shuffle=False))
+        return sample_rows(self._n_eligible, size, rng)
 
     @property
     @abstractmethod
@@ -182,8 +191,12 @@ class Rows(ABC):
         for i in range(0, X.shape[0], chunk):
             rows = X[i : i + chunk]
             rows = np.asarray(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
-            added = inputs.collect(ensemble.integrated_gradient(rows, mean[None]), axis=1)
-            total += np.tensordot(weight[i : i + chunk], np.abs(added), 1)
+            slopes = ensemble.secants(ensemble.project(rows), ensemble.project(mean[None]))
+            rows = rows - mean
+            for output in range(ensemble.n_outputs):
+                own = ensemble.outputs == output
+                added = inputs.collect(rows * (slopes[:, own] @ ensemble.weights[own]))
+                total[:, output] += weight[i : i + chunk] @ np.abs(added)
         return total / weight.sum()
 
     @abstractmethod
@@ -208,7 +221,7 @@ class Sample(Rows):
 
     @abstractmethod
     def of_columns(self, kept: Array) -> Sample:
-        """Return a copy of some columns of dense rows, in memory."""
+        """Return some columns of dense rows, copied; the scores are the same, and stay so."""
 
     @abstractmethod
     def shares_passes(self, objective: Objective) -> bool:
@@ -219,12 +232,10 @@ class Sample(Rows):
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
 
     @abstractmethod
-    def curvature_product(
-        self, objective: Objective, output: int, theta: Array, n_rows: int
-    ) -> Callable[[Array], Array]:
-        """Return V -> H V, (p + 1, k) both, with H the Gauss-Newton matrix of the mean loss in (w, c).
+    def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:
+        """Return the Gauss-Newton matrix of the mean loss in (w, c), of about so many rows.
 
-        Of a learner that the scores hold already, and of about so many rows.
+        It is that of a learner that the scores hold already.
         """
 
     @abstractmethod
@@ -240,6 +251,44 @@ class Sample(Rows):
     @abstractmethod
     def activations(self, objective: Objective, output: int, vector: Array, n_rows: int) -> RowActivations:
         """Return what m learners make of about so many rows."""
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """A matrix H of shape (size, size) that is known by its products.
+
+    Attributes
+    ----------
+    size : int
+    times : callable
+        V -> H V, of shape (size, k) both.
+    """
+
+    size: int
+    times: Callable[[Array], Array]
+
+    def matrix(self) -> Array:
+        """Return H."""
+        return self.times(np.eye(self.size))
+
+    def without_last(self) -> Curvature:
+        """Return the part of all numbers but the last one."""
+        return Curvature(self.size - 1, lambda V: self.times(np.vstack([V, 0 * V[:1]]))[:-1])
+
+
+class CurvatureOfRows(Curvature):
+    """H = J^T J, given J of shape (n, size)."""
+
+    def __init__(self, J: Array):
+        super().__init__(J.shape[1], lambda V: J.T @ (J @ V))
+        self._J = J
+
+    def matrix(self) -> Array:
+        H: Array = self._J.T @ self._J  # half the work of a product with another matrix
+        return H
+
+    def without_last(self) -> Curvature:
+        return CurvatureOfRows(self._J[:, :-1])
 
 
 class SomeRows(NamedTuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from gbmap._core.lockstep import solve_in_lockstep
-from gbmap._core.minimise import Evaluate, Hessian, Stopping, ValueAndGradient, minimise
+from gbmap._core.minimise import Hessian, Solve, Stopping, ValueAndGradient, end_of, minimising
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import Rows, Sample
@@ -17,9 +18,14 @@ from gbmap._utils.typing import Array
 # Found by trial on the paper's data sets. With 10 iterations the race picks the worse sign now and
 # then (cpu-small ends 20 % higher); with more it only takes longer.
 _RACE_ITER = 20
+# The winner then meets the bends, for so many iterations as plain as those: whitened ones from the start end
+# higher where a column rises and falls.
+_BEND_ITER = 10
 # How far z spreads at the starts, in turn. Steep starts find what gentle ones miss (HIGGS, synth-cos); alone
 # they end higher where columns have long tails (cpu-small).
 _LENGTHS = (1.0, 3.0)
+# A tolerance of so many rounding errors of a sample asks for no more digits than it has.
+_DIGITS = 8
 # Rows a column of a sample below which its race is shortened in proportion.
 _ROWS_PER_COLUMN = 50
 # A solve on the sample need not come nearer to its minimum than that is to the minimum of all rows,
@@ -39,38 +45,84 @@ class Solution:
     converged: bool
 
 
+Fit = Callable[[BoostingProblem, int, float, np.random.Generator], Solution]
+
+
 def fit_weak_learner(
     problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator
 ) -> Solution:
     """Minimise the objective over (a, b, w, c) (Eq. 3 of the paper).
 
-    First all starts race with both signs for a few iterations on the smallest sample. The winner
-    goes on there, on larger ones and at last on all rows, where few iterations remain to be done,
-    now in variables in which the sample's Gauss-Newton matrix is the identity.
+    First all starts race with both signs for a few iterations on the smallest sample, without bends, which
+    the winner then takes in. It goes on there, on larger samples and at last on all rows, where few
+    iterations remain to be done, now in variables in which the sample's Gauss-Newton matrix is the identity.
 
     `unit` is the value below which a decrease counts as small by its size, not its share.
     """
-    rows, samples, solver = problem.rows, problem.samples, problem.solver
-    stage = StageProblem(problem.objective, output, unit, solver.monotone)
-    coarse, n_columns = samples[0], len(rows.units.mean)
+    return polish_on_all_rows(problem, output, unit, find_on_samples(problem, output, unit, rng))
+
+
+def find_on_samples(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Solution:
+    """Return a learner without its last iterations on all rows, if samples have told enough of it."""
+    samples, solver = problem.samples, problem.solver
+    stage = StageProblem.of(problem, output, unit)
+    coarse, n_columns = samples[0], len(problem.rows.units.mean)
+    best = _winner(problem, output, unit, rng)
     # A sample with few rows a column is soon learned by heart, and no place to start from then.
-    plenty = 1.0 if coarse.complete else coarse.n_rows / (_ROWS_PER_COLUMN * n_columns)
-    n_race = min(max(int(_RACE_ITER * min(plenty, 1.0)), 3), solver.max_iter)
-    starts = _starts(problem, rng)
-    tried = stage.race(coarse, starts, _sample_tol(coarse, n_columns, solver.tol), n_race)
-    best = min(tried, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
-    # What the race says of its end is not to be trusted: it knows no Hessian.
-    for sample in samples if coarse.complete or (plenty >= 1 and not best.converged) else samples[1:]:
+    begins_there = coarse.complete or (_plenty(coarse, n_columns) >= 1 and not best.converged)
+    chosen = samples if begins_there else samples[1:]
+    for sample in chosen:
         best = stage.polish(sample, coarse, best, _sample_tol(sample, n_columns, solver.tol), solver.max_iter)
-    if not coarse.complete:
-        best = stage.polish(rows, coarse, best, solver.tol, solver.max_iter)
-    return best
+    return best if chosen else polish_on_all_rows(problem, output, unit, best)
+
+
+def polish_on_all_rows(problem: BoostingProblem, output: int, unit: float, found: Solution) -> Solution:
+    """Go on from a learner on all rows, unless the sample that it was found on holds them all."""
+    rows, coarse, solver = problem.rows, problem.samples[0], problem.solver
+    if coarse.complete and _tells(coarse, rows, solver.tol):
+        return found
+    return StageProblem.of(problem, output, unit).polish(rows, coarse, found, solver.tol, solver.max_iter)
+
+
+def _tells(sample: Sample, rows: Rows, tol: float) -> bool:
+    """Return whether the digits of a sample, maybe fewer than those of the rows, do for a tolerance."""
+    return sample.eps == rows.eps or tol >= _DIGITS * sample.eps
+
+
+def _winner(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Solution:
+    """Return the end of the best start and sign after a few iterations on the smallest sample.
+
+    What it says of its convergence is not to be trusted: it knows no Hessian.
+    """
+    straight = problem.without_bends()
+    best = _best_end(straight, output, unit, _starts(straight, rng), _RACE_ITER)
+    if straight is problem:
+        return best
+    theta = np.zeros(len(problem.is_bend) + 2)
+    theta[np.concatenate([[True], ~problem.is_bend, [True]])] = best.theta
+    bent = _best_end(problem, output, unit, [(best.sign, theta)], _BEND_ITER)
+    return replace(bent, n_iter=best.n_iter + bent.n_iter)
+
+
+def _best_end(
+    problem: BoostingProblem, output: int, unit: float, starts: list[tuple[int, Array]], n_iter: int
+) -> Solution:
+    coarse, solver = problem.samples[0], problem.solver
+    n_columns = coarse.n_columns
+    most = min(max(int(n_iter * _plenty(coarse, n_columns)), 3), solver.max_iter)
+    stage, tol = StageProblem.of(problem, output, unit), _sample_tol(coarse, n_columns, solver.tol)
+    # The first of equals, so a tie goes to +1.
+    return min(stage.race(coarse, starts, tol, most), key=lambda solution: solution.value)
+
+
+def _plenty(coarse: Sample, n_columns: int) -> float:
+    """Return how far rows of a sample suffice for its columns, one at most."""
+    return 1.0 if coarse.complete else min(coarse.n_rows / (_ROWS_PER_COLUMN * n_columns), 1.0)
 
 
 def _starts(problem: BoostingProblem, rng: np.random.Generator) -> list[tuple[int, Array]]:
     """Return signs and points to start from: both signs for each of the random directions, or zero."""
     objective, active, starts = problem.objective, problem.rows.units.inverse_scale != 0, []
-    active = active & ~problem.is_bend  # bends come in where they pay
     if problem.solver.n_init == 0:
         return [(1, np.zeros(len(active) + 2))]
     for nth in range(problem.solver.n_init):
@@ -113,12 +165,19 @@ class StageProblem:
     unit: float
     monotone: Array | None
 
+    @classmethod
+    def of(cls, problem: BoostingProblem, output: int, unit: float) -> StageProblem:
+        """Return that of a problem."""
+        return cls(problem.objective, output, unit, problem.solver.monotone)
+
     def polish(self, rows: Rows, coarse: Sample, found: Solution, tol: float, max_iter: int) -> Solution:
         """Go on from a solution, preconditioned by the sample's Gauss-Newton matrix there."""
         hessian = partial(coarse.gauss_newton, self.objective, self.output, sign=found.sign)
         stopping = self._stopping(rows, tol, max_iter)
-        evaluate = partial(self._evaluate, rows, np.array([found.sign], dtype=float))
-        further = self._minimise(found.sign, found.theta, stopping, hessian, evaluate)
+        further = end_of(
+            self._solve(found.sign, found.theta, stopping, hessian),
+            rows.function(self.objective, self.output, found.sign),
+        )
         return replace(further, n_iter=found.n_iter + further.n_iter)
 
     def race(
@@ -126,30 +185,27 @@ class StageProblem:
     ) -> list[Solution]:
         """Solve from all starts, each with its sign, in step where one pass for all takes less time."""
         stopping = self._stopping(rows, tol, max_iter)
-        solves = [partial(self._minimise, sign, start, stopping, None) for sign, start in starts]
-        signs = np.array([sign for sign, _ in starts], dtype=float)
+        solves = [self._solve(sign, start, stopping, None) for sign, start in starts]
         if rows.shares_passes(self.objective):
+            signs = np.array([sign for sign, _ in starts], dtype=float)
             return solve_in_lockstep(
                 solves, lambda numbers, thetas: self._evaluate_all(rows, signs[numbers], thetas)
             )
-        return [solve(partial(self._evaluate, rows, signs[[nth]])) for nth, solve in enumerate(solves)]
+        return [
+            end_of(solve, rows.function(self.objective, self.output, sign))
+            for solve, (sign, _) in zip(solves, starts)
+        ]
 
     def _stopping(self, rows: Rows, tol: float, max_iter: int) -> Stopping:
         return Stopping(self.unit, max(tol, 10 * rows.eps), max_iter)
-
-    def _evaluate(self, rows: Rows, signs: Array, theta: Array) -> ValueAndGradient:
-        values, gradients = rows.value_and_gradient(self.objective, self.output, theta[None], signs)
-        return float(values[0]), gradients[0]
 
     def _evaluate_all(self, rows: Rows, signs: Array, thetas: list[Array]) -> list[ValueAndGradient]:
         values, gradients = rows.value_and_gradient(self.objective, self.output, np.array(thetas), signs)
         return list(zip(values.tolist(), gradients))
 
-    def _minimise(
-        self, sign: int, start: Array, stopping: Stopping, hessian: Hessian | None, evaluate: Evaluate
-    ) -> Solution:
+    def _solve(self, sign: int, start: Array, stopping: Stopping, hessian: Hessian | None) -> Solve[Solution]:
         bounds = monotone_bounds(self.monotone, np.array([sign]))
-        found = minimise(evaluate, start, stopping, hessian=hessian, bounds=bounds)
+        found = yield from minimising(start, stopping, hessian=hessian, bounds=bounds)
         return Solution(found.x, sign, found.value, found.n_iter, found.n_evaluations, found.converged)
 
 

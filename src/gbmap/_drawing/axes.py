@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -148,8 +147,3 @@ def _legend_size(ax: Any, names: list[str], columns: int) -> tuple[float, int]:
 def _legend_width(names: list[str], size: float) -> float:
     """Return about how wide a column of a legend is, with its handles."""
     return size * (_CHARACTER * max(map(len, names)) + 4)
-
-
-def together(words: str) -> str:
-    """Return words such as "a + 2 b > 3" that are broken into lines between their terms only."""
-    return re.sub(r" (?![-+] )", "\N{NO-BREAK SPACE}", words)

@@ -11,6 +11,7 @@ from gbmap._drawing.axes import BLUE, VERMILLION, axes, fit, room, scale, style,
 from gbmap._drawing.display import Display
 
 _SMALLEST_NAME = 5.0  # points
+_TICKS = 5
 _SHARE_OF_NAMES = 0.6  # the most of the width of a subplot
 
 
@@ -85,6 +86,7 @@ class BarDisplay(Display):
         ax.set_xlabel(self.value_label, loc="right")  # below the names too, which may leave little room
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
+        ax.locator_params(axis="x", nbins=_TICKS)  # the same for any width, or the layout misses the last one
         ax.grid(axis="x", alpha=0.3)
         ax.set_axisbelow(True)
         fit(ax)

@@ -77,6 +77,8 @@ class Registry:
     dropped: Mapping[str, frozenset[str]] = field(default_factory=dict)
     # By the names of classes: names of members in files, and what they are called now.
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # By the names of classes: turns the members of an instance that is read into what they are now.
+    rearranged: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
     # Called with a class and the members of an instance, when it is written and before one is made of them;
     # raises ValueError if that cannot be.
     admit: Callable[[type, Mapping[str, Any]], None] = lambda cls, members: None
@@ -294,6 +296,8 @@ class _Decoder:
         members |= {
             key: value for key, value in self.registry.added.get(name, {}).items() if key not in members
         }
+        if name in self.registry.rearranged:
+            members = self.registry.rearranged[name](members)
         self.registry.admit(cls, members)
         instance = cls(**members) if is_dataclass(cls) else _with_state(cls, members)
         self.registry.check(instance)

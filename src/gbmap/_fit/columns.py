@@ -11,7 +11,7 @@ import numpy as np
 
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._rows.moments import Moments, careful_moments
-from gbmap._utils.frames import columns_of, numbers_of
+from gbmap._utils.frames import columns_of, numbers_of, numbers_side_by_side, some_columns
 from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array
 
@@ -25,6 +25,12 @@ _CATEGORY_ROWS, _CATEGORY_SHARE, MOST_CATEGORIES = 10, 0.02, 100
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
 # Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
 _CLOSE_KNOTS = 1e-3
+_WHOLE = (-np.inf, np.inf, False)  # the one piece of a column that does not bend
+# A bend counts as one that differs from a linear function by this share of its spread at least.
+_LEAST_BENT = 0.1
+_SMALLEST = np.finfo(np.float64).tiny
+# So few values of a column are looked up one by one; of more, each different one.
+_FEW_VALUES = 50
 # The code of a category that the fit did not see.
 UNKNOWN = -1.0
 
@@ -66,14 +72,29 @@ class Coding:
         """Which columns hold categories, of shape (p,)."""
         return np.array([levels is not None for levels in self.categories], dtype=bool)
 
-    def encode(self, frame: Any) -> Array:
-        """Return the columns as numbers, (n, p), in C order: of float32 if all columns are."""
-        columns = columns_of(frame)
-        is_single = all(column.dtype == nw.Float32 for column in columns)
-        out = np.empty((frame.shape[0], len(columns)), np.float32 if is_single else np.float64)
-        for k, (column, levels) in enumerate(zip(columns, self.categories)):
-            out[:, k] = numbers_of(column) if levels is None else _codes(column, levels)
+    def encode(self, frame: Any, *, as_fitted: bool = True) -> Array:
+        """Return the columns as numbers, (n, p): of float32 if all of them are numbers of that type."""
+        is_category = self.is_category
+        numbers = numbers_side_by_side(frame, ~is_category)
+        if not is_category.any():
+            return _one_by_one(columns_of(frame), as_fitted) if numbers is None else numbers
+        out = np.empty((frame.shape[0], len(is_category)))
+        if numbers is None:
+            numbers = _one_by_one(some_columns(frame, ~is_category), as_fitted)
+        out[:, ~is_category] = numbers
+        for k, column in zip(np.flatnonzero(is_category).tolist(), some_columns(frame, is_category)):
+            levels = self.categories[k]
+            assert levels is not None
+            out[:, k] = _codes(column, levels)
         return out
+
+
+def _one_by_one(columns: list[Any], as_fitted: bool) -> Array:
+    is_single = all(column.dtype == nw.Float32 for column in columns)
+    out = np.empty((len(columns[0]) if columns else 0, len(columns)), np.float32 if is_single else np.float64)
+    for k, column in enumerate(columns):
+        out[:, k] = numbers_of(column, as_fitted=as_fitted)
+    return out
 
 
 def named_columns(categorical_features: Any, n_columns: int, names: Any) -> Array | None:
@@ -131,8 +152,8 @@ def _plain(value: Any) -> Any:
 
 def _codes(column: nw.Series[Any], levels: Array) -> Array:
     known = {level: float(code) for code, level in enumerate(levels.tolist())} | {None: np.nan}
-    values = column.unique().to_list()
-    if len(values) * 2 > len(column):
+    values = column.unique().to_list() if len(column) > _FEW_VALUES else []
+    if not values or len(values) * 2 > len(column):
         return np.array([known.get(_plain(value), UNKNOWN) for value in column.to_list()])
     places = {value: known.get(_plain(value), UNKNOWN) for value in values if not is_missing(value)}
     return np.array([np.nan if is_missing(value) else places[value] for value in column.to_list()])
@@ -153,10 +174,14 @@ def plan_inputs(
             n_there = n_rows * weight.sum() / sample.weight.sum()
             codes += [(k, code) for code in _frequent(x, weight, n_there)]
             continue
-        fill[k] = _quantiles(x, weight, np.array([0.5]))[0] if len(x) else 0.0
+        if not len(x):
+            pieces.append((k, *_WHOLE))
+            continue
+        spread = _Spread.of(x, weight)
+        fill[k] = spread.quantiles(np.array([0.5]))[0]
         must_rise = monotone is not None and monotone[k] != 0
-        n_knots = most if _can_hold(sample.X.dtype, x) else 0
-        pieces += [(k, *piece) for piece in _pieces(x, weight, n_knots, must_rise)]
+        n_knots = most if spread.fits(sample.X.dtype) else 0
+        pieces += [(k, *piece) for piece in _pieces(spread, n_knots, must_rise)]
     found = np.array(pieces, dtype=np.float64).reshape(-1, 4)
     if not (pieces or codes or sample.has_missing.any()):
         codes = [(0, 0.0)]  # a learner has at least one input
@@ -171,6 +196,27 @@ def plan_inputs(
         category_source=category[:, 0].astype(np.intp),
         code=category[:, 1],
     )
+
+
+def shares_that_bend(sample: ColumnSample, inputs: Inputs) -> Array:
+    """Return which share of the spread of each input is none of a linear function of its column, (q,).
+
+    One of inputs that are no bends. A hinge near the end that it begins at is almost its column.
+    """
+    shares = np.ones(len(inputs))
+    for k in np.unique(inputs.number_source[inputs.bends]).tolist():
+        own = np.flatnonzero(inputs.number_source == k)
+        bends, (whole,) = own[inputs.bends[own]], own[~inputs.bends[own]]
+        is_there = ~np.isnan(sample.X[:, k])
+        x, weight = sample.X[is_there, k].astype(np.float64), sample.weight[is_there]
+        hinges = np.array([np.clip(x, inputs.low[j], inputs.high[j]) for j in (whole, *bends)])
+        hinges -= (hinges @ weight / weight.sum())[:, None]
+        hinges /= np.abs(hinges).max(axis=1, keepdims=True).clip(min=_SMALLEST)
+        products = (hinges * weight) @ hinges.T
+        lengths = products[0, 0] * np.diagonal(products)[1:]
+        alike = np.divide(products[0, 1:] ** 2, lengths, out=np.zeros(len(bends)), where=lengths > 0)
+        shares[bends] = np.sqrt((1 - alike).clip(min=_LEAST_BENT**2))
+    return shares
 
 
 def moments_of_sample(sample: ColumnSample) -> Moments:
@@ -197,54 +243,72 @@ def _n_knots(knots: int | str, n_columns: int, n_rows: float) -> int:
     return min(_KNOTS if n_rows >= _FEW_ROWS else _KNOTS_OF_FEW, most)
 
 
-def _can_hold(dtype: Any, x: Array) -> bool:
-    """Return whether a type can hold how far a column's values are from its fences, wherever these lie."""
-    return bool(2 * (1 + 2 * _FENCE) * np.abs(x).max(initial=0.0) < np.finfo(dtype).max)
+@dataclass(frozen=True)
+class _Spread:
+    """The values that a column has, ascending, and the share of the weight up to each."""
+
+    values: Array
+    share: Array
+
+    @classmethod
+    def of(cls, x: Array, weight: Array) -> _Spread:
+        if (weight == weight[0]).all():
+            return cls(np.sort(x), np.arange(1, len(x) + 1) / len(x))
+        values, group = np.unique(x, return_inverse=True)
+        share = np.cumsum(np.bincount(group, weight))
+        return cls(values, share / share[-1])
+
+    def quantiles(self, levels: Array) -> Array:
+        """Return values below which such shares of the weight lie: for repeated rows the same."""
+        places = np.searchsorted(self.share, levels * (1 - 1e-12))
+        found: Array = self.values[np.minimum(places, len(self.values) - 1)]
+        return found
+
+    @property
+    def nearly_all(self) -> tuple[float, float]:
+        """The ends of nearly all of the column."""
+        low, high = self.quantiles(np.array([_SHARE_BEYOND, 1 - _SHARE_BEYOND])).tolist()
+        return low, high
+
+    @property
+    def fences(self) -> tuple[float, float]:
+        """Where the column ends to count: as far beyond nearly all of it as this reaches."""
+        low, high = self.nearly_all
+        beyond = _FENCE * (high - low)
+        return low - beyond, high + beyond
+
+    def fits(self, dtype: Any) -> bool:
+        """Return whether a type can hold how far values are from the fences, wherever these lie."""
+        largest = np.abs(self.values[[0, -1]]).max()
+        return bool(2 * (1 + 2 * _FENCE) * largest < np.finfo(dtype).max)
+
+    def knots(self, most: int) -> Array:
+        """Return at most so many knots: values amid the column, between which as many rows lie."""
+        if most == 0:
+            return np.empty(0)
+        values = np.unique(self.quantiles(np.arange(1, most + 1) / (most + 1)))
+        (low, high), (least, largest) = self.nearly_all, self.values[[0, -1]].tolist()
+        close, kept = _CLOSE_KNOTS * (high - low), [least]
+        for value in values[(values > least) & (values <= largest - close) & (values < largest)].tolist():
+            if value - kept[-1] >= close:
+                kept.append(value)
+        return np.array(kept[1:])
 
 
-def _pieces(x: Array, weight: Array, most: int, must_rise: bool) -> list[tuple[float, float, bool]]:
+def _pieces(spread: _Spread, most: int, must_rise: bool) -> list[tuple[float, float, bool]]:
     """Return the ends of the numbers that a column enters by, and which are bends.
 
     A column that must rise or fall enters by its pieces between knots in place of hinges, whose slopes add
     up: so that each of them can be held to a sign.
     """
-    knots = _knots_of(x, weight, most)
+    knots = spread.knots(most)
     if not len(knots):
-        return [(-np.inf, np.inf, False)]
-    low, high = _fences(x, weight)
+        return [_WHOLE]
+    low, high = spread.fences
     if must_rise:
         ends = [low, *knots, high]
         return [(*piece, False) for piece in pairwise(ends)]
     return [(low, high, False), *((knot, high, True) for knot in knots)]
-
-
-def _knots_of(x: Array, weight: Array, most: int) -> Array:
-    """Return at most so many knots of a column: values amid it, between which as many rows lie."""
-    if most == 0 or not len(x):
-        return np.empty(0)
-    values = np.unique(_quantiles(x, weight, np.arange(1, most + 1) / (most + 1)))
-    low, high = _quantiles(x, weight, np.array([_SHARE_BEYOND, 1 - _SHARE_BEYOND]))
-    close, kept = _CLOSE_KNOTS * (high - low), [float(x.min())]
-    for value in values[(values > x.min()) & (values <= x.max() - close) & (values < x.max())].tolist():
-        if value - kept[-1] >= close:
-            kept.append(value)
-    return np.array(kept[1:])
-
-
-def _fences(x: Array, weight: Array) -> tuple[float, float]:
-    """Return where a column ends to count: as far beyond nearly all of it as this reaches."""
-    low, high = _quantiles(x, weight, np.array([_SHARE_BEYOND, 1 - _SHARE_BEYOND]))
-    beyond = _FENCE * (high - low)
-    return float(low - beyond), float(high + beyond)
-
-
-def _quantiles(x: Array, weight: Array, levels: Array) -> Array:
-    """Return values below which such shares of the weight lie: the same for repeated rows, in any order."""
-    values, group = np.unique(x, return_inverse=True)
-    share = np.cumsum(np.bincount(group, weight))
-    places = np.searchsorted(share / share[-1], levels * (1 - 1e-12))
-    found: Array = values[np.minimum(places, len(values) - 1)]
-    return found
 
 
 def _frequent(x: Array, weight: Array, n_rows: float) -> Array:

@@ -1,4 +1,4 @@
-"""One fit as the engine sees it: rows in standard units, what is minimised, and how."""
+"""One fit as the engine sees it: what decides it, rows in standard units, what is minimised, and how."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.linear_part import is_linear
+from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
 from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
-from gbmap._core.rows import Rows
-from gbmap._fit.columns import moments_of_sample, plan_inputs
+from gbmap._core.rows import Rows, Sample
+from gbmap._core.units import Units
+from gbmap._fit.columns import moments_of_sample, plan_inputs, shares_that_bend
 from gbmap._fit.initial import InitialModel
-from gbmap._fit.reading import check_spread
 from gbmap._fit.records import StageRecord
-from gbmap._fit.settings import FitSettings
 from gbmap._fit.sources import Source
 from gbmap._rows.moments import Moments
 from gbmap._rows.standard import Table, in_standard_units
@@ -33,6 +33,54 @@ from gbmap._utils.typing import Array
 _ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 21
 # Knots, and which categories are frequent, are told by so many rows, and about so many numbers.
 _ROWS_FOR_INPUTS, _NUMBERS_FOR_INPUTS = (500, 10_000), 1 << 21
+
+# A softplus of larger beta, in the units of y, or of one below its inverse, leaves the range of float64.
+_STEEPEST = 1e300
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The parameters of an estimator as its fit takes them; see `GBMAPRegressor`.
+
+    Attributes
+    ----------
+    loss : Loss
+    monotone : array of shape (n_features,) or None
+        -1, 0 or 1 for each column.
+    seed : int
+        What all random numbers come from.
+    knots : int or "auto"
+    is_category : array of shape (n_features,)
+        Which columns hold categories.
+    inputs : Inputs or None
+        Those of an earlier fit that goes on.
+    """
+
+    loss: Loss
+    activation: str
+    beta: float
+    l2_regularization: float | str
+    standardize: bool
+    n_init: int
+    max_iter: int
+    tol: float
+    monotone: Array | None
+    refine: Any
+    validation_fraction: float
+    seed: int
+    knots: int | str
+    is_category: Array
+    inputs: Inputs | None = None
+
+    @property
+    def fixed_l2_regularization(self) -> float | None:
+        """The ridge of every learner, or None if the fit is to find it."""
+        return None if isinstance(self.l2_regularization, str) else float(self.l2_regularization)
+
+    @property
+    def split_seed(self) -> int:
+        """The seed as scikit-learn's splitters take it."""
+        return self.seed % 2**32
 
 
 @dataclass(frozen=True)
@@ -82,32 +130,32 @@ class FitProblem:
         table = source.table(initial, objective, collapse_below=source.sample_sizes(source.shape[1])[0])
         sample = _column_sample(table, source.shape[1], settings.seed, team)
         inputs = settings.inputs or _inputs_of(sample, settings, source.n_effective)
-        ridge = None if settings.standardize else settings.fixed_l2_regularization or 0.0
+        fixed, n_effective = settings.fixed_l2_regularization, source.n_effective
         found = in_standard_units(
-            table.with_inputs(inputs), team, standardize=settings.standardize, residual=residual, ridge=ridge
+            table.with_inputs(inputs),
+            team,
+            standardize=settings.standardize,
+            residual=residual,
+            ridge=None if settings.standardize else fixed or 0.0,
+            shares=shares_that_bend(sample, inputs) if fixed is None else 1.0,
         )
-        check_spread(found.target_deviation, settings.beta)
-        rows, units = found.rows, found.rows.units
-        evidence, fixed, n_effective = None, settings.fixed_l2_regularization, source.n_effective
-        if fixed is None:
-            evidence = EvidenceSettings(n_effective, found.target_deviation / units.target_scale)
+        rows, units, spread = found.rows, found.rows.units, found.target_deviation
+        _check_spread(spread, settings.beta)
+        evidence = EvidenceSettings(n_effective, spread / units.target_scale) if fixed is None else None
         source.release()
         unseen = None
         if validation is not None:
             others = validation.table(initial, objective).with_inputs(inputs)
             unseen = others.in_units(units, team, residual=residual)
             validation.release()
-        if fixed and not settings.standardize:
-            objective = replace(objective, ridge_units=units.of_plain_rows())
-        ridge_unit = (loss.ridge_share if settings.standardize else 1.0) / (units.n_active + 1)
-        objective = replace(objective, ridge=ridge_unit * (fixed or 0.0))
+        objective, ridge_unit = _with_ridge(objective, settings, units)
         solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
         samples = draw_samples(rows, solver, settings.seed)
-        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs)
-        first_scores = [samples[0].remember(k) for k in range(rows.n_outputs)]
-        columns = found.moments if inputs.is_plain else moments_of_sample(sample)
-        moments, spread = (columns, found.moments), found.target_deviation
-        return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first_scores)
+        straight = _straight_sample(samples[0], inputs)
+        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight)
+        first = [samples[0].remember(k) for k in range(rows.n_outputs)]
+        moments = (found.moments if inputs.is_plain else moments_of_sample(sample)), found.moments
+        return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first)
 
     @property
     def rows(self) -> Rows:
@@ -182,18 +230,21 @@ class FitProblem:
 
     def ridges(self, ensemble: Ensemble, history: list[StageRecord]) -> Array:
         """Return the ridges of each learner, (M, G): of the last one of its output, or of the linear part."""
-        if not history[-1].l2_regularizations:  # model files from before they were told have none
-            return np.full((len(ensemble), 1), self.engine.objective.ridge)
-        last, first = (
-            np.array(record.group_l2_regularizations or (record.l2_regularizations,)).T
-            for record in (history[-1], history[1])
-        )
-        ridges = self.ridge_unit * last[ensemble.outputs]
+        own = self.own_ridges(ensemble, history)
+        ridges = own[-ensemble.n_outputs :][ensemble.outputs]
         for output in range(ensemble.n_outputs):
             theta = ensemble[: ensemble.n_outputs].standard(output, self.rows.units)[0][0]
             if is_linear(theta, self.engine.objective.activation):
-                ridges[output] = self.ridge_unit * first[output]
+                ridges[output] = own[output]
         return ridges
+
+    def own_ridges(self, ensemble: Ensemble, history: list[StageRecord]) -> Array:
+        """Return the ridges that learners were found with, (M, G)."""
+        if not history[-1].l2_regularizations:  # model files from before they were told have none
+            return np.full((len(ensemble), 1), self.engine.objective.ridge)
+        told = [record if record.l2_regularizations else history[-1] for record in history[1:]]
+        each = [record.group_l2_regularizations or (record.l2_regularizations,) for record in told]
+        return self.ridge_unit * np.concatenate([np.array(groups).T for groups in each])
 
     def posterior(self, ensemble: Ensemble, history: list[StageRecord]) -> Posterior:
         """Return the spread of learners of this fit."""
@@ -240,9 +291,26 @@ class FitProblem:
         )
 
 
+def _with_ridge(objective: Objective, settings: FitSettings, units: Units) -> tuple[Objective, float]:
+    """Return the objective with the ridge that is given, and what the ridge is counted in."""
+    fixed = settings.fixed_l2_regularization
+    if fixed and not settings.standardize:
+        objective = replace(objective, ridge_units=units.of_plain_rows())
+    ridge_unit = (objective.loss.ridge_share if settings.standardize else 1.0) / (units.n_active + 1)
+    return replace(objective, ridge=ridge_unit * (fixed or 0.0)), ridge_unit
+
+
 def _solver(settings: FitSettings, inputs: Inputs, sample_rows: tuple[int, ...]) -> Solver:
     monotone = None if settings.monotone is None else inputs.signs(settings.monotone)
     return Solver(settings.n_init, settings.max_iter, settings.tol, monotone, sample_rows)
+
+
+def _straight_sample(sample: Sample, inputs: Inputs) -> Sample | None:
+    if not inputs.bends.any():
+        return None
+    kept = np.ones(len(inputs), dtype=bool)
+    kept[: len(inputs.bends)] = ~inputs.bends
+    return sample.of_columns(kept)
 
 
 def _column_sample(table: Table, n_columns: int, seed: int, team: ThreadTeam) -> ColumnSample:
@@ -260,3 +328,14 @@ def _inputs_of(sample: ColumnSample, settings: FitSettings, n_effective: float) 
     finds_ridge = settings.fixed_l2_regularization is None
     knots = settings.knots if finds_ridge or settings.knots != "auto" else 0
     return plan_inputs(sample, n_effective, knots, settings.is_category, settings.monotone)
+
+
+def _check_spread(deviations: Array, beta: float) -> None:
+    """Refuse targets in whose units beta leaves the range of float64."""
+    low, high = float(beta) / _STEEPEST, float(beta) * _STEEPEST
+    for deviation in deviations:
+        if not low <= deviation <= high:
+            raise ValueError(
+                f"y must have a standard deviation from {low:g} to {high:g} for beta={beta}, or be constant, "
+                f"got {deviation:g}; rescale it."
+            )

@@ -10,15 +10,11 @@ from sklearn.model_selection import train_test_split
 
 from gbmap._core.arrays import to_numpy
 from gbmap._core.ensemble import Ensemble
-from gbmap._fit.settings import FitSettings
+from gbmap._fit.problem import FitSettings
 from gbmap._fit.sources import Reader, Source, kind_of
-from gbmap._utils.typing import Array
 
 # Rows as a user gives them: X, y and their weights.
 Given = tuple[Any, Any, Any]
-
-# A softplus of larger beta, in the units of y, or of one below its inverse, leaves the range of float64.
-_STEEPEST = 1e300
 
 
 def read_fit(
@@ -67,14 +63,3 @@ def set_aside(source: Source, settings: FitSettings) -> tuple[Source, Source]:
             f"stopping, validation_fraction={settings.validation_fraction}; pass X_val and y_val instead."
         )
     return parts
-
-
-def check_spread(deviations: Array, beta: float) -> None:
-    """Refuse targets in whose units beta leaves the range of float64."""
-    low, high = float(beta) / _STEEPEST, float(beta) * _STEEPEST
-    for deviation in deviations:
-        if not low <= deviation <= high:
-            raise ValueError(
-                f"y must have a standard deviation from {low:g} to {high:g} for beta={beta}, or be constant, "
-                f"got {deviation:g}; rescale it."
-            )

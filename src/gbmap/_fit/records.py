@@ -1,7 +1,10 @@
-"""What a fit tells of its stages, and of their refinement."""
+"""What a fit tells of its stages, and of their refinement: as data, and to the log."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +12,8 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.typing import Array
+
+logger = logging.getLogger("gbmap")
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,3 +73,30 @@ class Refined:
 
     ensemble: Ensemble
     n_steps: Array
+
+
+def log_stage(history: list[StageRecord], n_components: int) -> None:
+    """Log the last stage so far."""
+    record = history[-1]
+    unseen = "" if np.isnan(record.validation_loss) else f", validation {record.validation_loss:.6g}"
+    ridge = ", ".join(f"{value:.3g}" for value in record.l2_regularizations)
+    logger.info(
+        "stage %d of %d: loss %.6g%s (%d iterations, ridge %s)",
+        len(history) - 1, n_components, record.loss, unseen, record.n_iter, ridge,
+    )  # fmt: skip
+
+
+@contextmanager
+def visible_log(verbose: int) -> Iterator[None]:
+    """Show the log on standard error during a verbose fit, unless the user has set up logging."""
+    if not verbose or logger.hasHandlers():
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

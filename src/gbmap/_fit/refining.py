@@ -10,10 +10,8 @@ import numpy as np
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.refinement import MOST_STEPS, refine, refined_ensemble
-from gbmap._fit.log import logger
-from gbmap._fit.problem import FitProblem
-from gbmap._fit.records import Refined, StageRecord
-from gbmap._fit.settings import FitSettings
+from gbmap._fit.problem import FitProblem, FitSettings
+from gbmap._fit.records import Refined, StageRecord, logger
 from gbmap._fit.sources import Source
 
 
@@ -43,9 +41,9 @@ class Boosted:
 
 
 def refine_fit(fit: Boosted) -> Refined:
-    """Optimise the learners of a fit together, each with the ridge that its like ended with."""
+    """Optimise the learners of a fit together, with ridges told by those that they were found with."""
     ensemble, problem, engine = fit.ensemble, fit.problem, fit.problem.engine
-    asked, ridges = fit.settings.refine, problem.ridges(ensemble, fit.history)
+    asked, ridges = fit.settings.refine, problem.own_ridges(ensemble, fit.history)
     if not _bend_alike(problem, ensemble):
         if asked == "auto":
             return Refined(ensemble, np.zeros(ensemble.n_outputs, dtype=int))

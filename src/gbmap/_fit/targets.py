@@ -17,7 +17,7 @@ from gbmap._core.losses import Loss
 from gbmap._utils.typing import Array
 
 _LARGEST = 1e150  # squares of larger numbers leave the range of float64
-_TO_THE_CALLER_OF_FIT = 10  # levels of the stack
+_TO_THE_CALLER_OF_FIT = 11  # levels of the stack
 
 
 class TargetReader(Protocol):

@@ -51,6 +51,13 @@ class LossCurve:
         losses = self.fitted.predictor.row_losses(self.targets, self.initial + constants)
         return losses.mean(axis=0)
 
+    def explained(self) -> Array:
+        """Return the share of the loss that is explained after 0, 1, ..., m stages; NaN if there is none."""
+        losses, to_explain = self.stages.mean(axis=1), self.to_explain.mean()
+        if to_explain > 0:
+            return np.append(0.0, 1 - losses[1:] / to_explain)
+        return np.full_like(losses, np.nan)
+
     def explained_by_learner(self) -> Array | None:
         """Return the share of the loss that each learner explains, (M,); None if there is none to explain.
 

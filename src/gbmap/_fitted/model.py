@@ -20,7 +20,7 @@ from gbmap._fitted.table_reader import TableReader, is_table_model
 from gbmap._rows.mapping import map_rows
 from gbmap._utils.scikit_learn import BaseSearchCV
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import BaseGBMAP, predictor_of
+from gbmap.estimators.base import BaseGBMAP
 from gbmap.estimators.predictor import Predictor
 
 
@@ -111,7 +111,7 @@ class FittedModel:
     @property
     def predictor(self) -> Predictor:
         """What predictions are made by, and what their numbers mean, now: a model may be refitted."""
-        return predictor_of(self.model)
+        return self.model.predictor_
 
     @property
     def first_step(self) -> Any:
@@ -128,9 +128,9 @@ class FittedModel:
         """The names of the GBMAP's inputs, of shape (q,)."""
         names = self.columns.names[self.columns.source]
         levels = [
-            f"{name}={level}"
+            f"{name} is {level}"
             if kind == "category"
-            else f"{name} missing"
+            else f"{name} is missing"
             if kind == "missing"
             else f"{name} from {low:g} on"
             if kind == "bend"
@@ -243,13 +243,19 @@ class FittedModel:
         is_number = np.isin(columns.kind, ("number", "bend"))
         return np.where(is_number, columns.slope * self.inputs.are_moving(inputs), others)
 
-    def map(self, function: Callable[[Array], Array], inputs: Any, n_columns: int) -> Array:
-        """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows."""
+    def map(
+        self, function: Callable[[Array], Array], inputs: Any, n_columns: int, *, width: int = 1
+    ) -> Array:
+        """Return ``function(inputs)`` of shape (n, n_columns), computed on chunks of dense float64 rows.
+
+        `width` tells that the function makes so many numbers of each row.
+        """
 
         def of_dense(rows: Any) -> Array:
             return function(dense(rows))
 
-        return map_rows(of_dense, inputs, n_columns, np.float64, self.model.n_jobs, densifies=True)
+        n_jobs = self.model.n_jobs
+        return map_rows(of_dense, inputs, n_columns, np.float64, n_jobs, densifies=True, width=width)
 
     def map_inputs(self, function: Callable[[Array], Array], inputs: Any) -> Array:
         """Return ``function(inputs)`` of shape (n, q, K), computed on chunks of dense float64 rows."""

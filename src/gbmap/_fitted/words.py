@@ -1,187 +1,214 @@
-"""A learner's half-space in words: a few terms, named, in the user's units."""
+"""Some rows in words: those of a region, or those for which a learner is active."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gbmap._fitted.model import FittedModel, dense
+from gbmap._fitted.rules import (
+    PRECISE,
+    Atoms,
+    Conditions,
+    Sample,
+    Search,
+    group_conditions,
+    simple_conditions,
+)
+from gbmap._fitted.sayings import sayings_of
 from gbmap._fitted.terms import Terms
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
 
-# Terms of less than this share of the largest, in standard deviations, are not worth a reader's time.
-_WORTH_SAYING = 0.05
-_SAMPLE_NUMBERS = 1 << 20  # in the rows that words are fitted to: 8 MB
-
-
-def half_space(
-    fitted: FittedModel, learner: int, *, n_terms: int = 3, active: bool = True, rows: Array | None = None
-) -> str:
-    """Return the half-space on which a learner is active (or not), such as "income - 0.3 age > 20".
-
-    The terms are the inputs of the largest weight in standard deviations, with the other inputs at their
-    training means; with `rows` of `standard_rows`, those that best tell there where the learner is active. A
-    column that bends is one term, told by its slope on average.
-    It is "everywhere" or "nowhere" for a learner without weights, and for the identity activation, whose
-    learners are active everywhere.
-    """
-    return HalfSpace.of(fitted, learner, rows, n_terms=n_terms).words(active=active)
+_NEARLY = 0.95  # a share of the rows that is told as all of them
+_LONGEST = 110  # characters of a rule
+_NAMED = 3  # columns, where there is no rule
+_OF_LEARNER = 10  # columns that a learner is told by, at most
+_WORTH_SAYING = 0.05  # of the spread of the column that matters most
+_MOST_COLUMNS = 300  # that rules may be about
+_SAMPLE_ROWS, _SAMPLE_NUMBERS = 1 << 13, 1 << 21  # that rules are found on: 16 MB at most
 
 
 @dataclass(frozen=True)
-class HalfSpace:
-    """A learner's half-space as it is written: sum_k coefficient_k * value_k > threshold, or < threshold.
-
-    A value is that of the user's column, or for a category or a mark of missing values 1 or 0. The numbers
-    are rounded as they are written, so that what is measured of the words holds for the words.
+class Told:
+    """Some rows in words, and how well these tell them from the others.
 
     Attributes
     ----------
-    terms : Terms
-        k of them.
-    coefficients : array of shape (k,)
-        The first is one.
-    threshold : float
-        Infinite, of either sign, for a half-space without terms.
-    is_above : bool
-        Whether the learner is active above the threshold, or below it.
+    words : str
+        Conditions on columns, of which all hold, or any; "everywhere", "nearly everywhere" or "nowhere"; or
+        only the columns that matter most, such as "by age, income", where no short rule is precise.
+    precision : float
+        The share of the rows for which the words hold that are meant; NaN without a rule.
+    coverage : float
+        The share of the rows meant for which the words hold; NaN without a rule.
+    has_rule : bool
+        Whether there are conditions.
+    features : tuple of int
+        The columns that the words are about.
     """
 
-    terms: Terms
-    coefficients: Array
-    threshold: float
-    is_above: bool
+    words: str
+    precision: float = np.nan
+    coverage: float = np.nan
+    has_rule: bool = False
+    features: tuple[int, ...] = ()
 
     @classmethod
-    def of(
-        cls, fitted: FittedModel, learner: int, rows: Array | None = None, *, n_terms: int = 3
-    ) -> HalfSpace:
-        """Return the half-space on which a learner is active, in at most so many terms.
+    def by_columns(cls, named: Mapping[int, str]) -> Told:
+        """Return what can be said without a rule: the columns and their names, the most telling first."""
+        some = dict(list(named.items())[:_NAMED])
+        words = f"by {', '.join(dict.fromkeys(some.values()))}" if some else "by many columns together"
+        return cls(words, features=tuple(some))
+
+
+class Teller:
+    """Tells rows in words, by conditions on the user's columns.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    inputs : array or sparse matrix of shape (n, q)
+        Rows, as inputs of the learners. Rules are found on a sample of them, and measured on all.
+    """
+
+    def __init__(self, fitted: FittedModel, inputs: Any):
+        self.fitted, self.inputs = fitted, inputs
+        n, q = inputs.shape
+        self._chosen = sample_rows(n, min(_SAMPLE_ROWS, max(1, _SAMPLE_NUMBERS // max(q, 1))), 0)
+        self.terms = Terms.of(fitted)
+
+    @cached_property
+    def spreads(self) -> Array:
+        """The spread over the rows of the part that each column has in each w . x + c, of shape (M, p)."""
+        return part_spreads(self.fitted, self._rows)
+
+    def learner(self, learner: int, is_meant: Array) -> Told:
+        """Return the rows for which a learner is active, or not, by the columns that matter to it."""
+        features = main_columns(self.spreads[learner])
+        told = self.tell(is_meant, features)
+        if not told.words.endswith("everywhere") or not features:
+            return told
+        names = {saying.feature: saying.name for saying in self._sample.sayings}
+        by = Told.by_columns({k: names[k] for k in features})
+        return replace(told, words=f"{told.words}, {by.words}", features=by.features)
+
+    def learners(self) -> list[Told]:
+        """Return where each learner is active."""
+        ensemble, told = self.fitted.ensemble, list[Told]()
+        for j in range(len(ensemble)):
+            z = self.fitted.map(ensemble[j : j + 1].project, self.inputs, 1)[:, 0]
+            told.append(self.learner(j, (z > 0) | (ensemble.activation == "identity")))
+        return told
+
+    def tell(self, is_meant: Array, features: Sequence[int] | None = None) -> Told:
+        """Return the rows that are meant, of shape (n,), in words.
 
         Parameters
         ----------
-        fitted : FittedModel
-        learner : int
-        rows : array of shape (n, q), default=None
-            Standard rows on which the terms are to follow w . x + c, so that one column may stand
-            for others that go with it. Without rows columns count as independent.
-        n_terms : int, default=3
+        is_meant : boolean array of shape (n,)
+        features : sequence of int, default=None
+            The columns to go by, those that matter most first; None for all.
         """
-        ensemble, terms = fitted.ensemble, Terms.of(fitted)
-        weights = ensemble.weights[learner]
-        at_mean = ensemble.offsets[learner] + weights @ fitted.input_mean
-        rows = np.empty((0, len(weights))) if rows is None else rows
-        usable = (terms.columns.slope != 0) & (ensemble.activation != "identity")
-        of_terms = rows if terms.is_plain else terms.standard(rows * fitted.input_scale + fitted.input_mean)
-        part = weights * fitted.input_scale
-        kept, slopes = _choose(part, terms, usable, rows @ part, of_terms, n_terms)
-        is_bent, terms = not terms.is_plain, terms.take(kept)
-        if len(kept) == 0:
-            is_everywhere = ensemble.activation == "identity" or at_mean > 0
-            return cls(terms, slopes, -np.inf if is_everywhere else np.inf, True)
-        slopes = slopes / terms.scale * terms.columns.slope
-        coefficients = np.array([float(f"{c:.2g}") for c in slopes / slopes[0]])
-        at_means = (terms.mean - terms.columns.offset) / terms.columns.slope
-        threshold = coefficients @ at_means - at_mean / slopes[0]
-        spread = terms.scale[0] / abs(terms.columns.slope[0])
-        is_above = bool(slopes[0] > 0)
-        if is_bent and len(rows):
-            places = coefficients @ (at_means + of_terms[:, kept] * terms.scale / terms.columns.slope).T
-            threshold = _best_threshold(places, (at_mean + rows @ part > 0) == is_above, threshold)
-        return cls(terms, coefficients, _rounded(threshold, spread), is_above)
+        share = float(is_meant.mean()) if len(is_meant) else 0.0
+        if share in (0.0, 1.0):
+            return Told("everywhere", 1.0, 1.0) if share else Told("nowhere")
+        if share >= _NEARLY:
+            return Told("nearly everywhere", share, 1.0)
+        search, atoms = Search(self._sample, is_meant[self._chosen]), self._atoms
+        columns = list(range(len(self._sample.sayings)))
+        if features is not None:
+            position = {feature: rank for rank, feature in enumerate(features)}
+            columns = [c for c in columns if self._sample.sayings[c].feature in position]
+            columns = sorted(columns, key=lambda c: position[self._sample.sayings[c].feature])
+            atoms = atoms.of_columns(columns)
+        if 0 < search.meant.sum() < len(search.meant):
+            groups = group_conditions(self._sample, columns, search.meant)
+            atoms = atoms.and_also(Atoms.of(self._sample, groups, len(search.meant)))
+            told = self._told(search.rules(atoms), is_meant)
+            if told is not None:
+                return told
+            columns = columns if features is not None else search.tellings(atoms)
+        sayings = [self._sample.sayings[c] for c in columns]
+        return Told.by_columns({saying.feature: saying.name for saying in sayings})
 
-    @property
-    def inputs(self) -> IntArray:
-        """The inputs of the terms, the first of each, of shape (k,)."""
-        return np.array([part[0] for part in self.terms.parts], dtype=np.intp)
+    def typical(self, is_meant: Array, features: Sequence[int]) -> str:
+        """Return what most of the rows that are meant hold in some columns."""
+        chosen, sayings = is_meant[self._chosen], self._sample.sayings
+        if not chosen.any():
+            return ""
+        columns = [c for c, saying in enumerate(sayings) if saying.feature in features]
+        return ", ".join(filter(None, (sayings[c].typical(self._sample.values[c][chosen]) for c in columns)))
 
-    def holds(self, inputs: Any) -> Array:
-        """Return whether each row of the GBMAP's inputs, (n, q), lies in the half-space as written."""
-        return self._is_active(self.terms.values(inputs) @ self.coefficients)
+    def _told(self, rules: list[Conditions], is_meant: Array) -> Told | None:
+        """Return the first of some rules that is short, and precise on all rows."""
+        for rule in rules:
+            words = self._sample.words(rule)
+            if len(words) > _LONGEST:
+                continue
+            holds = rule.joined([self._held(each) for each in rule.each])
+            n_held, n_right = int(holds.sum()), int((holds & is_meant).sum())
+            if n_right >= PRECISE * n_held:
+                features = dict.fromkeys(self._sample.sayings[each.column].feature for each in rule.each)
+                coverage = n_right / int(is_meant.sum())
+                return Told(words, n_right / n_held, coverage, has_rule=True, features=tuple(features))
+        return None
 
-    def words(self, *, active: bool = True) -> str:
-        """Return the half-space, or if not `active` its complement, as a short text."""
-        n_terms = len(self.coefficients)
-        if n_terms == 0 or (n_terms == 1 and self.terms.columns.kind[0] != "number"):
-            return self._of_two_values(active)
-        named = zip(self.coefficients, self.terms.names)
-        terms = [_term(coefficient, name, first=i == 0) for i, (coefficient, name) in enumerate(named)]
-        sign = {(True, True): ">", (True, False): "<=", (False, True): "<", (False, False): ">="}
-        return f"{' '.join(terms)} {sign[self.is_above, active]} {self.threshold:.15g}"
+    def _held(self, condition: Any) -> Array:
+        saying = self._sample.sayings[condition.column]
+        return condition.holds(saying.values(self.terms, self.inputs), saying)
 
-    def _of_two_values(self, active: bool) -> str:
-        """Return the words for no term, or for one that is 1 or 0, such as "city=Oslo" or "not city=Oslo"."""
-        at_zero, at_one = (bool(self._is_active(value)) == active for value in (0.0, 1.0))
-        if at_zero == at_one:
-            return "everywhere" if at_zero else "nowhere"
-        return f"{'' if at_one else 'not '}{self.terms.names[0]}"
+    @cached_property
+    def _rows(self) -> Array:
+        return dense(self.inputs[self._chosen])
 
-    def _is_active(self, value: Any) -> Any:
-        return value > self.threshold if self.is_above else value < self.threshold
+    @cached_property
+    def _sample(self) -> Sample:
+        matter = np.argsort(-self.spreads.sum(axis=0), kind="stable")[:_MOST_COLUMNS]
+        features = np.sort(matter[self.spreads[:, matter].any(axis=0)]).tolist()
+        sayings = sayings_of(self.fitted, self.terms, features)
+        return Sample(sayings, [saying.values(self.terms, self._rows) for saying in sayings])
 
-
-def standard_rows(fitted: FittedModel, inputs: Any) -> Array:
-    """Return some of the inputs, drawn at random but the same each time, in standard units."""
-    n, q = inputs.shape
-    chosen = sample_rows(n, max(1, _SAMPLE_NUMBERS // q), 0)
-    return (dense(inputs[chosen]) - fitted.input_mean) / fitted.input_scale
-
-
-def _choose(
-    weights: Array, terms: Terms, usable: Array, projections: Array, rows: Array, n_terms: int
-) -> tuple[IntArray, Array]:
-    """Return a few of the terms, and coefficients with which they follow w . x over standard rows.
-
-    Orthogonal matching pursuit on the covariance of the rows, to which as many rows as there are terms
-    are added that know nothing of each other: a few rows say little about how columns go together. The
-    inputs of one column do go together in them.
-    """
-    n, r = rows.shape
-    of_terms = terms.collect(weights)
-    variance = (np.square(rows).sum(axis=0) + r) / (n + r)
-    size = terms.collect(np.abs(weights)) * usable
-    usable = (size > 0) & (size >= _WORTH_SAYING * size.max())
-    kept, of_kept = list[int](), np.empty((0, r))
-    coefficients: Array = np.empty(0)
-    target = left = (rows.T @ projections + r * of_terms) / (n + r)
-    total = (projections @ projections + r * (of_terms @ of_terms)) / (n + r)
-    while len(kept) < n_terms:
-        explains = np.where(usable, left**2 / variance, 0.0)
-        best = int(np.argmax(explains))
-        if explains[best] <= _WORTH_SAYING**2 * total:
-            break
-        kept.append(best)
-        of_best = (rows.T @ rows[:, best] + r * np.eye(1, r, best)[0]) / (n + r)
-        of_kept = np.vstack([of_kept, of_best])
-        coefficients = np.linalg.solve(of_kept[:, kept], target[kept])
-        left = target - coefficients @ of_kept
-    order = np.argsort(-np.abs(coefficients), kind="stable")
-    return np.array(kept, dtype=np.intp)[order], coefficients[order]
+    @cached_property
+    def _atoms(self) -> Atoms:
+        return Atoms.of(self._sample, simple_conditions(self._sample), len(self._chosen))
 
 
-def _best_threshold(places: Array, is_active: Array, first: float) -> float:
-    """Return the threshold that tells the most rows rightly, active above and not below: the next to a first.
-
-    Where columns bend, w . x + c is no straight line of the terms, and its mean tells little of its sign.
-    """
-    values, group = np.unique(places, return_inverse=True)
-    gained = np.cumsum(np.bincount(group, np.where(is_active, -1, 1)))  # by all up to a value left out
-    right = np.append(0, gained)
-    ends = np.concatenate([values[:1] - np.ptp(values), values, values[-1:] + np.ptp(values)])
-    candidates = (ends[1:] + ends[:-1]) / 2
-    best = candidates[right == right.max()]
-    return float(best[np.argmin(np.abs(best - first))])
-
-
-def _rounded(value: float, spread: float) -> float:
-    """Return a number to within a hundredth of a spread."""
-    return round(float(value), 2 - int(np.floor(np.log10(spread)))) + 0.0
+def told_by_weights(fitted: FittedModel) -> list[Told]:
+    """Return the columns that each learner looks at, where there are no rows to tell more by."""
+    ensemble, names = fitted.ensemble, fitted.feature_names
+    sizes = fitted.columns.collect(np.abs(ensemble.weights * fitted.input_scale))
+    is_everywhere = (ensemble.offsets > 0) | (ensemble.activation == "identity")
+    return [
+        Told.by_columns({k: str(names[k]) for k in main_columns(of_learner)})
+        if of_learner.any()
+        else Told("everywhere" if everywhere else "nowhere")
+        for of_learner, everywhere in zip(sizes, is_everywhere)
+    ]
 
 
-def _term(coefficient: float, name: str, *, first: bool) -> str:
-    sign = "- " if coefficient < 0 else "" if first else "+ "
-    factor = "" if abs(coefficient) == 1 else f"{abs(coefficient):.15g} "
-    return f"{sign}{factor}{name}"
+def main_columns(spreads: Array) -> list[int]:
+    """Return the columns that matter to a learner, those that matter most first, by spreads of shape (p,)."""
+    order = np.argsort(-spreads, kind="stable")[:_OF_LEARNER]
+    found: list[int] = order[spreads[order] > _WORTH_SAYING * spreads.max(initial=0.0)].tolist()
+    return found
+
+
+def part_spreads(fitted: FittedModel, rows: Array) -> Array:
+    """Return the standard deviations over rows of what columns add to w . x + c of learners, (M, p)."""
+    columns, weights = fitted.columns, fitted.ensemble.weights
+    out = (
+        columns.collect(np.abs(weights) * rows.std(axis=0))
+        if len(rows)
+        else np.zeros((len(weights), len(columns.names)))
+    )
+    several: IntArray = np.flatnonzero(np.bincount(columns.source, minlength=len(columns.names)) > 1)
+    for column in several.tolist():
+        own = columns.inputs_of(column)
+        centered = rows[:, own] - rows[:, own].mean(axis=0)
+        out[:, column] = (centered @ weights[:, own].T).std(axis=0)
+    return out

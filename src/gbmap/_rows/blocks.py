@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from gbmap._core.input_writer import InputWriter
 from gbmap._core.inputs import Inputs
 from gbmap._core.units import Units
 from gbmap._rows.moments import (
@@ -88,9 +89,16 @@ class DenseBlocks(Blocks):
     The layout is that of the array. Where more is made of its columns, blocks are visited by pieces. Of rows
     that are a part of others, the number of these tells whether inputs are kept: products of kept ones, which
     lie row by row, and of others differ in the last bits.
+
+    Attributes
+    ----------
+    shift : array of shape (q,) or None
+        What `read` adds to the inputs.
     """
 
+    shift: Array | None = None
     _kept: Array | None = None
+    _writer: InputWriter | None = None
 
     def __init__(
         self,
@@ -109,6 +117,20 @@ class DenseBlocks(Blocks):
             self.piece_rows = min(block_rows, max(_PIECE_BYTES // row_bytes, _BLOCK_ROWS[0]))
             if (n_all_rows or n_rows) * row_bytes <= _KEPT_BYTES:
                 self._kept = np.ascontiguousarray(self.inputs.of(X))
+            elif X.dtype != np.float32 or self.inputs.fits_float32:
+                self._writer = InputWriter.of(self.inputs, X.dtype, from_middle=True)
+                self.shift = self._writer.shift
+
+    def buffer(self, n_rows: int) -> Array:
+        """Return the room that `read` needs for so many rows."""
+        return np.empty(0 if self._writer is None else n_rows * self.n_columns, self.dtype)
+
+    def read(self, i: int, j: int, buffer: Array) -> Array:
+        """Return rows i to j as passes take them: plus `shift`, and maybe in the buffer."""
+        if self._writer is None:
+            return self.get(i, j)
+        out = buffer[: (j - i) * self.n_columns].reshape(self.n_columns, j - i)
+        return self._writer.write(self.X[i:j], out).T
 
     def get(self, i: int, j: int) -> Array:
         """Return rows i to j."""
@@ -125,20 +147,37 @@ class DenseBlocks(Blocks):
     @staticmethod
     def project(x: Array, v: Array, out: Array) -> None:
         """Write x v into `out`."""
-        np.dot(x, v, out=out)
+        x.dot(v, out)
 
     @staticmethod
     def pull_back(r: Array, x: Array) -> Array:
         """Return r x."""
-        return np.dot(r, x)
+        return r.dot(x)
 
     def center(self, units: Units) -> Array | None:
         """Return what is to be subtracted from rows before they are multiplied, if anything is."""
         return units.center.astype(self.dtype) if units.center.any() else None
 
-    def sample(self, indices: IntArray, units: Units) -> tuple[DenseBlocks, Units]:
-        """Return some rows, copied, in standard units, and the units that they have then."""
-        return self.standardised(self.rows_at(indices), units)
+    def sample(self, indices: IntArray, units: Units, dtype: np.dtype[Any]) -> tuple[DenseBlocks, Units]:
+        """Return some rows of a type, copied, in standard units, and the units that they have then."""
+        shape = len(indices), self.n_columns
+        return self.sample_of(lambda some: self.rows_at(indices[some]), shape, units, dtype)
+
+    @classmethod
+    def sample_of(
+        cls,
+        rows_at: Callable[[slice], Array],
+        shape: tuple[int, int],
+        units: Units,
+        dtype: np.dtype[Any],
+    ) -> tuple[DenseBlocks, Units]:
+        """Return the same of rows that are copied a few at a time, so that these stay in the cache."""
+        out = np.empty(shape, dtype)
+        n_each = max(_PIECE_BYTES // (8 * shape[1]), _BLOCK_ROWS[0])
+        for i in range(0, len(out), n_each):
+            some = slice(i, i + n_each)
+            out[some] = cls.standardised(rows_at(some), units)[0].X
+        return cls(out), units.of_standard_rows()
 
     @staticmethod
     def standardised(X: Array, units: Units) -> tuple[DenseBlocks, Units]:
@@ -209,7 +248,7 @@ class DenseBlocks(Blocks):
 class SparseBlocks(Blocks):
     """Blocks of a CSR matrix, as views made once; nothing is ever densified, and nothing bends."""
 
-    is_dense = False
+    is_dense, shift = False, None
 
     def __init__(self, X: Any):
         n_rows, n_columns = X.shape
@@ -228,6 +267,14 @@ class SparseBlocks(Blocks):
     def piece_rows(self) -> int:
         """The rows that are visited at a time."""
         return self.block_rows
+
+    def buffer(self, n_rows: int) -> Array:
+        """Return the room that `read` needs, which is none."""
+        return np.empty(0, self.dtype)
+
+    def read(self, i: int, j: int, buffer: Array) -> Any:
+        """Return rows i to j as passes take them."""
+        return self.get(i, j)
 
     def get(self, i: int, j: int) -> Any:
         """Return rows i to j."""
@@ -258,8 +305,8 @@ class SparseBlocks(Blocks):
     def center(self, units: Units) -> None:
         """Return None: nothing is subtracted from sparse rows."""
 
-    def sample(self, indices: IntArray, units: Units) -> tuple[SparseBlocks, Units]:
-        """Return some rows, copied, and their units, which stay."""
+    def sample(self, indices: IntArray, units: Units, dtype: np.dtype[Any]) -> tuple[SparseBlocks, Units]:
+        """Return some rows, copied, and their units, which stay, as their type does."""
         return SparseBlocks(scipy.sparse.csr_array(self.X[indices])), units
 
     def moments(self, weight: Array | None, team: ThreadTeam) -> Moments:

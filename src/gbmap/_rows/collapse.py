@@ -29,14 +29,26 @@ def collapse(
 
 
 def _row_keys(X: Any, columns: Array) -> Array:
-    """Return for each row its bytes, which are equal if and only if the numbers are."""
+    """Return for each row bytes, which are equal if and only if the numbers are.
+
+    Their order is that of the numbers, which other units leave as it is.
+    """
     if scipy.sparse.issparse(X):
         X = X.tocsr().sorted_indices()
         X.sum_duplicates()
         X.eliminate_zeros()
         rows = zip(
-            np.split(X.indices, X.indptr[1:-1]), np.split(X.data, X.indptr[1:-1]), columns, strict=True
+            np.split(X.indices, X.indptr[1:-1]),
+            np.split(_ordered(X.data), X.indptr[1:-1]),
+            _ordered(columns),
+            strict=True,
         )
         return np.array([b"".join(part.tobytes() for part in row) for row in rows], dtype=object)
-    numbers = np.ascontiguousarray(np.hstack([X.astype(np.float64), columns]) + 0.0)  # -0.0 becomes 0.0
+    numbers = _ordered(np.hstack([X, columns]))
     return numbers.view(f"V{numbers.shape[1] * numbers.itemsize}")[:, 0]
+
+
+def _ordered(numbers: Array) -> Array:
+    """Return integers whose bytes, from the first on, have the order of the numbers."""
+    bits = np.ascontiguousarray(numbers.astype(np.float64) + 0.0).view(np.int64)  # -0.0 becomes 0.0
+    return np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")

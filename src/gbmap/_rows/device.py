@@ -6,7 +6,7 @@ for any other rows; it lies in memory where a pass over it takes less time there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,10 +18,10 @@ from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import BlockDiagonal
 from gbmap._core.objective import Objective
-from gbmap._core.rows import RowActivations, Sample, SomeRows, every
+from gbmap._core.rows import Curvature, RowActivations, Sample, SomeRows, every
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks
-from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows
+from gbmap._rows.memory import FULL_MATRIX_COLUMNS, MemoryRows, matrix_rows
 from gbmap._rows.moments import (
     Moments,
     careful_moments,
@@ -202,19 +202,24 @@ class DeviceRows(Sample):
         blocks, units = DenseBlocks.standardised(X, self.units)
         return MemoryRows(blocks, y, F, weight, units, self.team)
 
-    def of_columns(self, kept: Array) -> MemoryRows:
-        return self.in_memory().of_columns(kept)
+    def of_columns(self, kept: Array) -> DeviceRows:
+        columns = self._xp.asarray(np.flatnonzero(kept), device=self.X.device)
+        X = self._xp.take(self._inputs.of(self.X), columns, axis=1)
+        rows = DeviceRows(X, self.y, self.F, self.weight, self.units.of_columns(kept), self.team)
+        rows.complete = self.complete
+        return rows
 
     def _take(self, array: Any, indices: Any) -> Any:
         return None if array is None else self._xp.take(array, indices, axis=0)
 
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
-        A, active = self._standard_rows(), self.units.inverse_scale != 0
+        some, active = every(self.n_rows, self._matrix_rows()), self.units.inverse_scale != 0
+        A, y, F = self._standard_rows()[some, :], self.y[output][some], self.F[output][some]
         z = product(A, asarray_like(theta[1:], A))
-        f = self.F[output] + float(theta[0]) + sign * objective.activation.value(z)
-        curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
-        curvature = curvature if self.weight is None else curvature * self.weight
+        f = F + float(theta[0]) + sign * objective.activation.value(z)
+        weight = self._xp.ones_like(z) if self.weight is None else self.weight[some]
+        curvature = objective.loss.curvature(y, f) * weight / self._xp.sum(weight)
         along = (sign * objective.activation.slope(z))[:, None] * A
         J = self._xp.concat([self._xp.ones_like(z)[:, None], along], axis=1)
         if self.n_columns <= FULL_MATRIX_COLUMNS:
@@ -222,6 +227,10 @@ class DeviceRows(Sample):
             return matrix + objective.ridge_hessian(active)
         diagonal: Array = to_numpy(product(curvature, J * J)).astype(np.float64)
         return diagonal + objective.ridge_diagonal(active)
+
+    def _matrix_rows(self) -> int:
+        is_full = self.n_columns <= FULL_MATRIX_COLUMNS
+        return matrix_rows(self.n_columns) if is_full else self.n_rows
 
     def _standard_rows(self) -> Any:
         """Return the rows (x, 1) in standard units; those of a sample are kept, since it is asked again."""
@@ -234,20 +243,18 @@ class DeviceRows(Sample):
             self._standard_X = A
         return A
 
-    def curvature_product(
-        self, objective: Objective, output: int, theta: Array, n_rows: int
-    ) -> Callable[[Array], Array]:
+    def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:
         some = every(self.n_rows, n_rows)
         A, y, F = self._standard_rows()[some, :], self.y[output][some], self.F[output][some]
         weight = self._xp.ones_like(y) if self.weight is None else self.weight[some]
         slope = objective.activation.slope(product(A, asarray_like(theta[1:], A)))
         share = objective.loss.curvature(y, F) * slope**2 * weight / self._xp.sum(weight)
 
-        def curved(V: Array) -> Array:
+        def times(V: Array) -> Array:
             along_z = product(A, asarray_like(V, A)) * share[:, None]
             return to_numpy(product(A.T, along_z)).astype(np.float64)
 
-        return curved
+        return Curvature(len(theta) - 1, times)
 
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gbmap._core.arrays import to_numpy
+from gbmap._core.arrays import to_numpy, with_one
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
-from gbmap._core.minimise import BlockDiagonal
+from gbmap._core.minimise import BlockDiagonal, Evaluate, ValueAndGradient
 from gbmap._core.objective import Objective
-from gbmap._core.rows import RowActivations, Sample, SomeRows, every
+from gbmap._core.rows import Curvature, CurvatureOfRows, RowActivations, Sample, SomeRows, every
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
 from gbmap._utils.typing import Array, IntArray
 
-# Rows embedded at a time. Processes with a low MALLOC_TRIM_THRESHOLD_, as Dask's workers are, give the
-# temporaries of more back to the system at each step, and ask for them again, which takes five times as long.
-_EMBEDDED_ROWS = 1 << 13
-# Above this width the full matrix takes longer to build than the passes that it saves.
+# Rows embedded at a time, or those that so many inputs are of. Processes with a low MALLOC_TRIM_THRESHOLD_,
+# as Dask's workers are, give the temporaries of more back to the system at each step, and ask for them again,
+# which takes five times as long.
+_EMBEDDED_ROWS, _EMBEDDED_NUMBERS = 1 << 13, 1 << 17
+# Above this width the full matrix takes longer to build than the passes that it saves. That of so many rows,
+# or so many for each column, serves as well as that of all.
 FULL_MATRIX_COLUMNS = 1000
+_MATRIX_ROWS, _MATRIX_ROWS_PER_COLUMN = 2_000, 20
 # The matrices of learners together may take so many multiplications, if these go a long way.
 _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
@@ -31,6 +34,9 @@ _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 _GROUPS = 32
 # Numbers z of the learners at a time, so that they stay in the cache.
 _JOINT_NUMBERS = 1 << 17
+# A sample of so many numbers is in float32, where passes take half as long. By the usual tolerance its digits
+# do for a learner; by a smaller one the polish ends on the rows themselves.
+_WORTH_FLOAT32 = 1 << 17
 # Squares of larger numbers, or of those below its inverse, leave the range of float32.
 _LARGE_TO_SQUARE = 1e15
 
@@ -75,6 +81,30 @@ class MemoryRows(Sample):
         """Return that one pass for several candidates would take as long as one for each."""
         return False
 
+    def function(self, objective: Objective, output: int, sign: float) -> Evaluate:
+        """Return the function that a solve evaluates: of few rows, calls are most of what a pass takes.
+
+        In one piece, and in standard units as they are, rows need none but those of `_sum_block`.
+        """
+        is_one_piece = self.blocks.n_blocks == 1 and self.blocks.piece_rows >= self.n_rows
+        if not (is_one_piece and self.units.identity and self.blocks.shift is None):
+            return super().function(objective, output, sign)
+        dtype, gain = self.blocks.dtype, objective.activation.gain(self.blocks.dtype)
+        factor = dtype.type(sign / gain)
+        workspace, columns = _Workspace(self), self._columns(output, 0, self.n_rows)
+        x, vectors = workspace.load(0, self.n_rows), workspace.vectors(self.n_rows)
+        weight_sum = self.weight_sum
+
+        def evaluate(theta: Array) -> ValueAndGradient:
+            scaled = (gain * theta).astype(dtype, copy=False)
+            sums = np.empty(self.n_columns + 3)
+            learner = dtype.type(theta[0]), scaled[1:-1], scaled[-1], factor
+            self._sum_block(sums, objective, learner, x, columns, vectors)
+            sums[2:] *= sign
+            return objective.finish_one(sums, weight_sum, theta)
+
+        return evaluate
+
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
         return add_blocks(self.block_sums(objective, output, thetas, signs), signs)
 
@@ -84,7 +114,7 @@ class MemoryRows(Sample):
         What depends on the sign is to be multiplied by it (`add_blocks`).
         """
         dtype, gain = self.blocks.dtype, objective.activation.gain(self.blocks.dtype)
-        v, d = self.units.fold(thetas[:, 1:-1], thetas[:, -1])
+        v, d = self._folded_to_read(thetas[:, 1:])
         v, d = (gain * v).astype(dtype), (gain * d).astype(dtype)
         a, factors = thetas[:, 0].astype(dtype), (signs / gain).astype(dtype)
         sums = np.empty((self.blocks.n_blocks, len(thetas), self.n_columns + 3))
@@ -105,7 +135,18 @@ class MemoryRows(Sample):
             self._workspaces.append(workspace)
 
         self.team.run(work, self.blocks.n_blocks)
+        self._count_shift(sums[..., 2:-1], sums[..., -1:])
         return sums
+
+    def _folded_to_read(self, thetas: Array) -> tuple[Array, Array]:
+        """Return v and d of learners (w, c), in the units of rows as blocks read them."""
+        v, d = self.units.fold(thetas[:, :-1], thetas[:, -1])
+        return v, d if self.blocks.shift is None else d - v @ self.blocks.shift
+
+    def _count_shift(self, along_v: Array, along_d: Array) -> None:
+        """Turn derivatives in the v of `_folded_to_read` into those for inputs without a shift."""
+        if self.blocks.shift is not None:
+            along_v -= along_d * self.blocks.shift
 
     def _columns(self, output: int, i: int, j: int) -> tuple[Array, Array, Array | None]:
         """Return targets, scores and weights of rows i to j."""
@@ -132,10 +173,10 @@ class MemoryRows(Sample):
         f += F
         f += a
         sums[0] = objective.loss.sum_and_gradient_inplace(y, f, weight, t)
-        sums[1] = np.dot(f, ones)
+        sums[1] = f.dot(ones)
         f *= slope
         sums[2:-1] = self.blocks.pull_back(f, x)
-        sums[-1] = np.dot(f, ones)
+        sums[-1] = f.dot(ones)
 
     def _joint_sums(self, objective: Objective, output: int, vector: Array, signs: Array) -> Array:
         return add_groups(self.joint_sums(objective, output, vector, signs), signs)
@@ -146,7 +187,7 @@ class MemoryRows(Sample):
         What depends on the signs is to be multiplied by them (`add_groups`).
         """
         dtype, gain = self.blocks.dtype, objective.activation.gain(self.blocks.dtype)
-        v, d = self._folded(vector)
+        v, d = self._folded_to_read(vector[1:].reshape(len(signs), -1))
         learners = (
             dtype.type(vector[0]),
             (gain * v).T.astype(dtype, order="C"),
@@ -158,17 +199,20 @@ class MemoryRows(Sample):
         n_at_a_time = max(256, _JOINT_NUMBERS // max(len(signs), self.n_columns))
 
         def work(groups: Iterator[int]) -> None:
+            buffer = self.blocks.buffer(n_at_a_time)
             for group in groups:
                 for block in range(group, self.blocks.n_blocks, n_groups):
                     for i, j in self.blocks.pieces(block, n_at_a_time):
-                        columns = self._columns(output, i, j)
-                        self._add_joint(sums[group], objective, learners, self._centred(i, j), columns)
+                        x, columns = self._centred(i, j, buffer), self._columns(output, i, j)
+                        self._add_joint(sums[group], objective, learners, x, columns)
 
         self.team.run(work, n_groups)
+        along = sums[:, 2:].reshape(n_groups, len(signs), -1)
+        self._count_shift(along[..., :-1], along[..., -1:])
         return sums
 
-    def _centred(self, i: int, j: int) -> Any:
-        x = self.blocks.get(i, j)
+    def _centred(self, i: int, j: int, buffer: Array) -> Any:
+        x = self.blocks.read(i, j, buffer)
         return x if self.center is None else x - self.center
 
     @staticmethod
@@ -214,10 +258,11 @@ class MemoryRows(Sample):
 
     def add(self, learner: Ensemble, *, is_first: bool) -> None:
         output = int(learner.outputs[0])
+        most = min(_EMBEDDED_ROWS, max(256, _EMBEDDED_NUMBERS // self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
             for block in blocks:
-                for i, j in self.blocks.pieces(block, _EMBEDDED_ROWS):
+                for i, j in self.blocks.pieces(block, most):
                     phi = learner.embed(self.blocks.get(i, j))[:, 0]
                     self.F[output, i:j] += self._standard(phi, output, is_first)
 
@@ -241,9 +286,11 @@ class MemoryRows(Sample):
 
     def _rows_at(self, chosen: IntArray) -> MemoryRows:
         """Return some rows; dense ones are a copy in standard units, so that a visit needs no folding."""
+        y, F = self.y[:, chosen], self.F[:, chosen]
         weight = None if self.weight is None else self.weight[chosen]
-        blocks, units = self.blocks.sample(chosen, self.units)
-        return MemoryRows(blocks, self.y[:, chosen], self.F[:, chosen], weight, units, self.team)
+        dtype = sample_dtype(self.blocks.dtype, len(chosen) * self.n_columns, y, F)
+        blocks, units = self.blocks.sample(chosen, self.units, dtype)
+        return sampled(blocks, y, F, weight, units, self.team)
 
     def in_memory(self) -> MemoryRows:
         return self
@@ -251,7 +298,7 @@ class MemoryRows(Sample):
     def of_columns(self, kept: Array) -> MemoryRows:
         blocks = DenseBlocks(np.ascontiguousarray(self.blocks.X[:, kept]))
         units = self.units.of_columns(kept)
-        rows = MemoryRows(blocks, self.y, self.F.copy(), self.weight, units, self.team)
+        rows = MemoryRows(blocks, self.y, self.F, self.weight, units, self.team)
         rows.complete = self.complete
         return rows
 
@@ -261,18 +308,25 @@ class MemoryRows(Sample):
         The matrix is the mean of curvature J^T J with J = (1, b g' x, b g') a row's derivative of
         the score, plus the ridge. The diagonal stands in for wide and for sparse X.
         """
-        X, dtype, active = self.blocks.X, self.blocks.dtype, self.units.inverse_scale != 0
+        is_full = self.blocks.is_dense and self.n_columns <= FULL_MATRIX_COLUMNS
+        some = (
+            every(self.n_rows, max(_MATRIX_ROWS, _MATRIX_ROWS_PER_COLUMN * self.n_columns))
+            if is_full
+            else slice(None)
+        )
+        X, dtype, active = self.blocks.X[some], self.blocks.dtype, self.units.inverse_scale != 0
         v, d = self.units.fold(theta[1:-1], theta[-1])
         z = X @ v.astype(dtype) + d
-        f = self.F[output] + theta[0] + sign * objective.activation.value(z)
-        curvature = objective.loss.curvature(self.y[output], f) / self.weight_sum
+        f = self.F[output, some] + theta[0] + sign * objective.activation.value(z)
+        curvature = objective.loss.curvature(self.y[output, some], f)
         if self.weight is not None:
-            curvature = curvature * self.weight
+            curvature = curvature * self.weight[some]
+        curvature = curvature / (X.shape[0] if self.weight is None else self.weight[some].sum())
         slope = objective.activation.slope(z)
-        if self.blocks.is_dense and self.n_columns <= FULL_MATRIX_COLUMNS:
-            root = np.sqrt(curvature).astype(dtype)[:, None]
-            along_z = root * (sign * slope).astype(dtype)[:, None]
-            J = np.hstack([root, along_z * X, along_z])
+        if is_full:
+            root = np.sqrt(curvature).astype(dtype)
+            J = np.empty((len(X), self.n_columns + 2), dtype)
+            J[:, 0], J[:, 1:] = root, with_one(X, root * (sign * slope).astype(dtype))
             return (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
 
         weight = curvature * slope**2
@@ -282,9 +336,7 @@ class MemoryRows(Sample):
         diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]])
         return diagonal + objective.ridge_diagonal(active)
 
-    def curvature_product(
-        self, objective: Objective, output: int, theta: Array, n_rows: int
-    ) -> Callable[[Array], Array]:
+    def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:
         some = every(self.n_rows, n_rows)
         X, weight = self.blocks.X[some], None if self.weight is None else self.weight[some]
         v, d = self.units.fold(theta[1:-1], theta[-1])
@@ -292,14 +344,16 @@ class MemoryRows(Sample):
         share *= objective.activation.slope((X @ v).astype(np.float64) + d) ** 2
         share *= 1.0 if weight is None else weight
         share /= X.shape[0] if weight is None else weight.sum(dtype=np.float64)
+        if self.blocks.is_dense:  # a sample of dense rows is in standard units already
+            return CurvatureOfRows(with_one(X, np.sqrt(share)))
 
-        def product(V: Array) -> Array:
+        def times(V: Array) -> Array:
             v, d = self.units.fold(V[:-1].T, V[-1])
             along_z = (X @ v.T + d) * share[:, None]
             along_c = along_z.sum(axis=0)
             return np.vstack([self.units.fold_gradient((X.T @ along_z).T, along_c).T, along_c])
 
-        return product
+        return Curvature(len(theta) - 1, times)
 
     def joint_gauss_newton(
         self, objective: Objective, output: int, vector: Array, signs: Array
@@ -308,7 +362,8 @@ class MemoryRows(Sample):
 
         What couples the learners is left out: the whole matrix takes m times as long, and as many iterations.
         """
-        n_rows = _JOINT_PRODUCTS // (len(signs) * (self.n_columns + 1) ** 2)
+        most = _JOINT_PRODUCTS // (len(signs) * (self.n_columns + 1) ** 2)
+        n_rows = min(most, matrix_rows(self.n_columns))
         if n_rows < min(_ROWS_PER_COLUMN * self.n_columns, self.n_rows):
             return None
         few, some = self.activations(objective, output, vector, n_rows), every(self.n_rows, n_rows)
@@ -317,10 +372,10 @@ class MemoryRows(Sample):
         v, d = self._folded(vector)
         X: Any = self.blocks.X[some]
         along_z = np.sqrt(curvature)[:, None] * objective.activation.slope(X @ v.T + d)
+        along_z = along_z.astype(self.blocks.dtype, copy=False)
         if not self.blocks.is_dense:  # a sample of dense rows is in standard units already
             X = (X.toarray() - self.units.mean) * self.units.inverse_scale
-        x1 = np.column_stack([X, np.ones(len(curvature))])
-        blocks = np.array([J.T @ J for J in (x1 * along_z[:, [j]] for j in range(len(signs)))])
+        blocks = np.array([J.T @ J for J in (with_one(X, along) for along in along_z.T)], dtype=np.float64)
         blocks += objective.joint_ridge_hessian(self.units.inverse_scale != 0, len(signs))
         return BlockDiagonal(curvature.sum(keepdims=True), blocks)
 
@@ -344,6 +399,31 @@ class MemoryRows(Sample):
         indices = self.samples[0].chosen if self.samples else np.arange(self.n_rows)
         indices = indices[every(len(indices), n_rows)]
         return self.blocks.rows_at(indices), None if self.weight is None else self.weight[indices]
+
+
+def sample_dtype(dtype: np.dtype[Any], n_numbers: int, y: Array, F: Array) -> np.dtype[Any]:
+    """Return the type of a dense sample: float32 if passes over it then take half as long."""
+    is_large = n_numbers >= _WORTH_FLOAT32 and fits_float32(largest(y), largest(F))
+    return np.dtype(np.float32) if is_large else dtype
+
+
+def sampled(
+    blocks: DenseBlocks | SparseBlocks,
+    y: Array,
+    F: Array,
+    weight: Array | None,
+    units: Units,
+    team: ThreadTeam,
+) -> MemoryRows:
+    """Return the rows of a sample, all in the type that X has there."""
+    y, F = (each.astype(blocks.dtype, copy=False) for each in (y, F))
+    weight = None if weight is None else weight.astype(blocks.dtype, copy=False)
+    return MemoryRows(blocks, y, F, weight, units, team)
+
+
+def matrix_rows(n_columns: int) -> int:
+    """Return of how many rows a matrix of products of so many columns is to be."""
+    return max(_MATRIX_ROWS, _MATRIX_ROWS_PER_COLUMN * n_columns)
 
 
 def add_blocks(sums: Array, signs: Array) -> Array:
@@ -393,6 +473,7 @@ class _Workspace:
         length = blocks.piece_rows
         self._vectors = np.ones((4, length), blocks.dtype)
         self._blocks, self._center = blocks, rows.center
+        self._buffer = blocks.buffer(length)
         self._x = None if self._center is None else np.empty((length, blocks.n_columns), blocks.dtype)
 
     def sums(self, n_candidates: int) -> Array:
@@ -405,7 +486,7 @@ class _Workspace:
 
     def load(self, i: int, j: int) -> Any:
         """Return rows i to j, centred if need be."""
-        x = self._blocks.get(i, j)
+        x = self._blocks.read(i, j, self._buffer)
         if self._x is None or self._center is None:
             return x
         return np.subtract(x, self._center, out=self._x[: j - i])

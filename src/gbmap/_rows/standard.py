@@ -18,7 +18,8 @@ from gbmap._rows.device import DeviceRows, device_moments, total_weight
 from gbmap._rows.memory import MemoryRows, by_output, fits_float32, largest, standard_columns
 from gbmap._rows.moments import Moments, standard_units, target_moments
 from gbmap._rows.threads import ThreadTeam
-from gbmap._utils.typing import Array
+from gbmap._utils.sampling import sample_rows
+from gbmap._utils.typing import Array, IntArray
 
 
 class Table(Protocol):
@@ -69,7 +70,13 @@ class Standardised:
 
 
 def in_standard_units(
-    table: Table, team: ThreadTeam, *, standardize: bool, residual: bool, ridge: float | None = None
+    table: Table,
+    team: ThreadTeam,
+    *,
+    standardize: bool,
+    residual: bool,
+    ridge: float | None = None,
+    shares: Array | float = 1.0,
 ) -> Standardised:
     """Return rows in their own standard units.
 
@@ -85,6 +92,8 @@ def in_standard_units(
     ridge : float or None, default=None
         lambda of a ridge term in the user's units. The columns are standardised for it all the same, since
         no solver gets on with columns of any mean and spread.
+    shares : array of shape (p,) or float, default=1.0
+        What share of the spread of each column counts as one, if standardising.
     """
     moments = table.moments(team)
     if not moments.fit_float32:
@@ -92,8 +101,9 @@ def in_standard_units(
     target_mean, target_deviation = np.zeros(table.n_outputs), np.ones(table.n_outputs)
     if residual:
         target_mean, target_deviation = table.target_moments()
+    counted = replace(moments, deviation=moments.deviation * shares) if standardize else moments
     units = standard_units(
-        moments, target_mean, target_deviation, table.center(moments), standardize=standardize, ridge=ridge
+        counted, target_mean, target_deviation, table.center(moments), standardize=standardize, ridge=ridge
     )
     return Standardised(table.in_units(units, team, residual=residual), moments, target_deviation)
 
@@ -129,9 +139,7 @@ class MemoryTable:
         return DenseBlocks(self.X, inputs=self.inputs)
 
     def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
-        kept = np.arange(len(self.targets)) if self.weight is None else np.flatnonzero(self.weight)
-        if len(kept) > size:
-            kept = kept[np.sort(rng.choice(len(kept), size, replace=False, shuffle=False))]
+        kept = _sample_rows(self.weight, len(self.targets), size, rng)
         weight = np.ones(len(kept)) if self.weight is None else self.weight[kept]
         return ColumnSample(self.X[kept], weight, self.blocks.has_missing(team))
 
@@ -189,9 +197,7 @@ class DeviceTable:
 
     def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
         xp, weight = namespace(self.X), None if self.weight is None else to_numpy(self.weight)
-        kept = np.arange(int(self.X.shape[0])) if weight is None else np.flatnonzero(weight)
-        if len(kept) > size:
-            kept = kept[np.sort(rng.choice(len(kept), size, replace=False, shuffle=False))]
+        kept = _sample_rows(weight, int(self.X.shape[0]), size, rng)
         X = to_numpy(xp.take(self.X, xp.asarray(kept, device=self.X.device), axis=0))
         missing = to_numpy(xp.any(xp.isnan(self.X), axis=0))
         weights = np.ones(len(X)) if weight is None else weight[kept].astype(np.float64)
@@ -239,3 +245,11 @@ class DeviceTable:
                 )
         y, F = ([xp.astype(each[:, k], X.dtype) for k in range(self.n_outputs)] for each in (y, F))
         return DeviceRows(X, y, F, self.weight, units, team, self.inputs)
+
+
+def _sample_rows(weight: Array | None, n_rows: int, size: int, rng: np.random.Generator) -> IntArray:
+    """Return the positions of rows drawn at random, of those that have a weight."""
+    if weight is None:
+        return sample_rows(n_rows, size, rng)
+    weighted = np.flatnonzero(weight)
+    return weighted[sample_rows(len(weighted), size, rng)]

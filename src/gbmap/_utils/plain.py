@@ -13,8 +13,10 @@ class PlainList(list[Any]):
 
 def plain(value: Any) -> Any:
     """Return a result, of NumPy's arrays too, as plain data; a number that is not finite is None."""
-    if isinstance(value, PlainList):
+    if value is None or isinstance(value, PlainList | bool | int):
         return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, dict):
@@ -23,9 +25,7 @@ def plain(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, bool | int | None) else _text(value)
+    return plain(value) if isinstance(value, bool | int | float | None) else _text(value)
 
 
 def _text(value: Any) -> str:

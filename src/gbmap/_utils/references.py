@@ -14,11 +14,12 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from gbmap._utils.glossary import METRICS
+
 # Of more rows any small ridge is as good as the best, which leave-one-out finds among these.
 _FEW_ROWS, _RIDGES = 20_000, np.logspace(-2, 5, 15)
 # A model that explains more of the target than this share is better than another.
 _AS_GOOD = 0.01
-_NAMES = {"r2": "R2", "mae": "mean absolute error", "log_loss": "log loss", "accuracy": "accuracy"}
 
 
 def fit_references(X: Any, y: Any, *, is_classifier: bool, max_iter: int) -> tuple[Any, Any]:
@@ -59,7 +60,8 @@ def simpler_as_good(models: Sequence[Mapping[str, float | None]], loss: Any) -> 
     difference = scores[simple] - scores[0]
     side = "higher" if difference > 0 else "lower"
     hint = "" if simple == 1 else "; the columns may say nothing about the target"
-    return (
-        f"{name} does {verdict} on these rows: its {_NAMES[key]} is {scores[simple]:.3g}, "
-        f"{abs(difference):.2g} {side} than that of the GBMAP{hint}."
-    )
+    shown = f"{scores[simple]:.3g}"
+    beside = f"{abs(difference):.2g} {side} than that of the GBMAP"
+    if shown == f"{scores[0]:.3g}":
+        beside = "as that of the GBMAP"
+    return f"{name} does {verdict} on these rows: its {METRICS[key].name} is {shown}, {beside}{hint}."

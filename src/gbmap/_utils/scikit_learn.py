@@ -78,6 +78,11 @@ def check_sample_weight(weight: Any, n_rows: int, *, allow_zeros: bool = False) 
     return checked
 
 
+def validate_params(estimator: Any) -> None:
+    """Refuse parameters that break the rules of their class."""
+    estimator._validate_params()
+
+
 def columns_of_parts(step: ColumnTransformer) -> dict[str, Array]:
     """Return the columns that each part gets, by its name."""
     return {

@@ -60,7 +60,8 @@ def _top(
 ) -> None:
     """One model of a table: predicts, maps, explains itself and warns of drift.
 
-    Tables are CSV, TSV (also .gz) or Parquet files, or - for standard input.
+    Tables are CSV, TSV, JSON lines (also .gz), Excel or Parquet files, or - for
+    standard input.
 
     Exit codes:
       0    fine

@@ -61,7 +61,7 @@ def _shared_classes(first: Any, second: Any) -> Array | None:
 def _read(first: Any, second: Any, data: Path, max_rows: int, screen: Screen) -> Sample:
     from gbmap.tables import TableError
 
-    sample, table = Sample(max_rows), open_data(data)
+    sample, table = Sample(max_rows), open_data(data, first)
     with screen.progress() as progress:
         for frame in frames_of(table, "reading", progress):
             both = first.features(frame).join(second.features(frame).add_prefix(_SECOND))

@@ -25,6 +25,7 @@ def assess(
         delta=delta,
         tolerated_alarms=tolerated_alarms,
         confidence=confidence,
+        constants=sample.constants,
     )
     told = found.to_dict()
     verdict = told.pop("verdict")
@@ -46,7 +47,7 @@ def changes(model: Any, features: Any, contributions: Array) -> list[dict[str, A
     fitted = FittedModel.of(model.model_)
     shifts = contributions.reshape(len(contributions), -1)
     shift = np.take_along_axis(shifts, np.abs(shifts).argmax(axis=1)[:, None], axis=1)[:, 0]
-    in_alarms, words = _in_alarms(model, features), _words(fitted, features, _days(model.schema_))
+    in_alarms, words = _in_alarms(model, features), _words(fitted, features, set(model.schema_.days))
     found = [
         {
             "column": str(name),
@@ -63,14 +64,8 @@ def _in_alarms(model: Any, features: Any) -> Array | None:
     alarmed = np.flatnonzero(model.detector_.predict(features) < 0)[:_EXPLAINED_ROWS]
     if len(alarmed) == 0:
         return None
-    values = model.detector_.explain(features.iloc[alarmed]).values
-    return np.abs(values.reshape(*values.shape[:2], -1)).sum(axis=2).mean(axis=0)
-
-
-def _days(schema: Any) -> set[str]:
-    """Return the features that count days since 1970."""
-    dates = (column for column in schema.used if column.kind == "date")
-    return {name for column in dates for name, part in zip(column.features, column.parts) if part == "days"}
+    sizes: Array = model.detector_.explain(features.iloc[alarmed]).sizes
+    return sizes.mean(axis=0)
 
 
 def _words(fitted: FittedModel, features: Any, days: set[str]) -> list[str]:

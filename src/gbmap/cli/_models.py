@@ -35,11 +35,11 @@ def need_detector(model: Any, path: Path) -> None:
         )
 
 
-def open_data(path: Path) -> Any:
-    """Return the table at a path, of which "-" is standard input."""
+def open_data(path: Path, model: Any = None, *, encoding: str | None = None) -> Any:
+    """Return the table at a path, of which "-" is standard input, encoded as said or as that of a model."""
     from gbmap.tables import open_table
 
-    return open_table(str(path))
+    return open_table(str(path), encoding=encoding, fallback=model and model.schema_.encoding)
 
 
 def frames_of(table: Any, step: str, progress: Progress) -> Iterator[Any]:
@@ -55,8 +55,11 @@ def frames_of(table: Any, step: str, progress: Progress) -> Iterator[Any]:
         raise TableError(f"{table.label} has no rows.")
 
 
-def targets_of(model: Any, frame: Any) -> Any:
-    """Return the targets of rows, None or NaN for those that are missing or of no class that is known."""
+def targets_of(model: Any, frame: Any, *, with_new_classes: bool = False) -> Any:
+    """Return the targets of rows, None or NaN for those that are missing.
+
+    So are those of classes that the model does not know, unless they are asked for.
+    """
     import numpy as np
 
     from gbmap.tables._batches import Batch
@@ -64,10 +67,10 @@ def targets_of(model: Any, frame: Any) -> Any:
 
     if model.schema_.target not in frame.columns:
         return None
-    y, is_known = read_targets(Batch.of(frame), model.schema_.target, model.schema_.target_kind)
+    y, is_known = read_targets(Batch.of(frame), model.schema_)
     classes = getattr(model.model_, "classes_", None)
     if classes is not None:
-        is_known &= np.isin(y, classes)
+        is_known &= with_new_classes | np.isin(y, classes)
         y = y.astype(object)
         y[~is_known] = None
     elif not is_known.all():
@@ -75,13 +78,15 @@ def targets_of(model: Any, frame: Any) -> Any:
     return y
 
 
-def note_targets_left_out(sample: Any, screen: Screen) -> None:
+def note_targets_left_out(model: Any, sample: Any, screen: Screen) -> None:
     """Say of how many rows the loss is not known, if of some and not of all."""
     from gbmap._utils.missing import is_missing
 
     if sample.targets is None:
         return
-    n_unknown = sum(map(is_missing, sample.targets.tolist()))
+    known = getattr(model.model_, "classes_", None)
+    known = None if known is None else set(known.tolist())
+    n_unknown = sum(is_missing(y) or (known is not None and y not in known) for y in sample.targets.tolist())
     if n_unknown:
         rows = f"{counted(n_unknown, 'row')} of {len(sample.targets):,}"
         screen.note(

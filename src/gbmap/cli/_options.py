@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ import typer
 
 from gbmap.cli._errors import UsageError
 
-_TABLE = "A CSV, TSV (also .gz) or Parquet file; - is standard input."
+_TABLE = "A CSV, TSV, JSON lines (also .gz), Excel or Parquet file; - is standard input."
 
 
 def existing(path: Path | None) -> Path | None:
@@ -124,10 +125,33 @@ TestSize = Annotated[
         min=0, max=0.9, metavar="SHARE", callback=finite, help="The share of rows held out; 0 fits all."
     ),
 ]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. Repeatable.")]
+_SEVERAL = "Repeatable, or several with commas."
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=f"A column to leave out. {_SEVERAL}")]
 Category = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="A column to take for a category, such as a code. Repeatable."),
+    typer.Option(metavar="COLUMN", help=f"A column to take for a category, such as a code. {_SEVERAL}"),
+]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN[=HOW]",
+        help="A column to take for numbers; what is none there is missing. HOW is point or comma, the mark "
+        f"before decimals. {_SEVERAL}",
+    ),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN[=HOW]",
+        help="A column to take for dates; what is none there is missing. HOW is dmy, mdy or a format such as "
+        f"%d.%m.%Y. {_SEVERAL}",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What text in DATA is encoded in, such as cp1251; found out if not given."
+    ),
 ]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="NUMBER", help="Seed of all that is random.")
@@ -139,7 +163,10 @@ Jobs = Annotated[
 RowsOut = Annotated[
     str,
     typer.Option(
-        "--out", "-o", metavar="FILE", help="Where to: .csv, .csv.gz, .tsv or .parquet; - is standard output."
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Where to: .csv, .tsv, .jsonl (also .gz), .xlsx or .parquet; - is standard output.",
     ),
 ]
 Keep = Annotated[
@@ -153,6 +180,46 @@ NoOverwrite = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor notes on standard error.")]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What options say of columns, before the table is there whose columns they are."""
+
+    drop: list[str] | None
+    category: list[str] | None
+    number: list[str] | None
+    date: list[str] | None
+
+    def of(self, names: list[str]) -> dict[str, Any]:
+        """Return the arguments of a fit to a table with such columns."""
+        plain = {"drop": self.drop, "category": self.category}
+        formed = {"number": self.number, "date": self.date}
+        return {
+            **{name: [each for each, _ in _columns(given, names)] for name, given in plain.items()},
+            **{name: dict(_columns(given, names)) for name, given in formed.items()},
+        }
+
+
+def _columns(given: list[str] | None, names: list[str]) -> list[tuple[str, str]]:
+    """Return the columns that options name, and how they are written; names may hold , and =."""
+    found = []
+    for text in given or []:
+        whole = _column(text, names)
+        parts = (
+            [whole]
+            if whole
+            else [_column(part.strip(), names) or (part.strip(), "") for part in text.split(",")]
+        )
+        found += [part for part in parts if part is not None]
+    return found
+
+
+def _column(text: str, names: list[str]) -> tuple[str, str] | None:
+    """Return a column and how it is written, None if there is no such column."""
+    cuts = [place for place, sign in enumerate(text) if sign == "="]
+    splits = [(text, ""), *((text[:place], text[place + 1 :]) for place in reversed(cuts))]
+    return next((split for split in splits if split[0] in names), None)
 
 
 def kept(keep: list[str] | None, names: list[str]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from gbmap.cli._errors import UsageError
@@ -45,19 +46,42 @@ class Asked:
         return self.time is not None or self.every is not None
 
 
+class Stopwatch:
+    """Passes progress on, and tells how long a fit took: from its first learner until it was scored."""
+
+    def __init__(self, progress: Progress):
+        self._progress, self._at = progress, dict[str, float]()
+
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        """Note when a step begins."""
+        self._at.setdefault(step, perf_counter())
+        self._progress(step, done, total)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of the fit."""
+        return self._at["calibrating"] - self._at["fitting"]
+
+
 def page_of_a_fit(
-    model: Any, table: Any, asked: Asked, screen: Screen, progress: Progress, title: str
+    model: Any, table: Any, asked: Asked, screen: Screen, progress: Progress, title: str, seconds: float
 ) -> Any:
-    """Return the report of a fitted model, with all that it is given to look at."""
+    """Return the report of a model, fitted in so many seconds, with all that it is given to look at."""
     import pandas as pd
 
     from gbmap.report import make_report
+    from gbmap.tables.errors import shown
 
     X, y, X_test, y_test = model.split(table)
+    if not len(y_test):
+        raise ValueError(
+            f"the page needs rows held out of the fit, and of so few with the target {shown(model.target)}, "
+            "or in every class of it, there are none; raise --test-size, or choose another target."
+        )
     later = {} if asked.new is None else _later(model, asked, screen, progress)
     progress("writing the page", 0, None)
-    return make_report(
-        model.model_,
+    made = make_report(
+        model,
         X,
         pd.Series(y, index=X.index, name=model.target),
         X_test=X_test,
@@ -65,9 +89,11 @@ def page_of_a_fit(
         detector=model.detector_,
         title=title,
         max_rows=asked.max_rows,
+        fit_seconds=seconds,
         random_state=model.random_state,
         **later,
     )
+    return _for_a_shell(made, model.target)
 
 
 def page_of_a_model(model: Any, asked: Asked, screen: Screen, progress: Progress, title: str) -> Any:
@@ -76,32 +102,48 @@ def page_of_a_model(model: Any, asked: Asked, screen: Screen, progress: Progress
 
     later = _later(model, asked, screen, progress)
     progress("writing the page", 0, None)
-    return make_drift_report(
+    made = make_drift_report(
         model,
         title=title,
         max_rows=asked.max_rows,
         random_state=model.random_state,
         **later,
     )
+    return _for_a_shell(made, model.target)
+
+
+def _for_a_shell(made: Any, target: str) -> Any:
+    """Return a report whose next steps are commands of a shell, in place of Python."""
+    from gbmap.report.contents.summary import shell_steps
+
+    steps = [asdict(step) for step in shell_steps(target, made.contents["drift"])]
+    return replace(made, contents={**made.contents, "summary": {**made.contents["summary"], "steps": steps}})
 
 
 def _later(model: Any, asked: Asked, screen: Screen, progress: Progress) -> dict[str, Any]:
     """Return the new rows and their targets; and a monitor that has seen all of them, if time counts."""
     if asked.is_over_time:
         return _over_time(model, asked, screen, progress)
-    sample, table = Sample(_NEW_ROWS), open_data(asked.new)  # type: ignore[arg-type]
+    sample, table = Sample(_NEW_ROWS), open_data(asked.new, model)  # type: ignore[arg-type]
     for frame in frames_of(table, "reading the new table", progress):
-        sample.add(model.features(frame), targets_of(model, frame))
-    note_targets_left_out(sample, screen)
-    return {"X_new": sample.features, "y_new": sample.targets}
+        sample.add(
+            model.features(frame), targets_of(model, frame, with_new_classes=True), model.constants(frame)
+        )
+    note_targets_left_out(model, sample, screen)
+    return {"X_new": sample.features, "y_new": sample.targets, "constants": sample.constants}
 
 
 def _over_time(model: Any, asked: Asked, screen: Screen, progress: Progress) -> dict[str, Any]:
     """Let a monitor see the new rows."""
     from gbmap.cli._watching import watched
 
-    monitor, features, targets = watched(model, asked.new, asked.watch, _LEVEL, progress)
+    monitor, features, targets, constants = watched(model, asked.new, asked.watch, _LEVEL, progress)
     sample = Sample(_NEW_ROWS)
-    sample.add(features, targets)
-    note_targets_left_out(sample, screen)
-    return {"X_new": sample.features, "y_new": sample.targets, "monitor": monitor}
+    sample.add(features, targets, constants)
+    note_targets_left_out(model, sample, screen)
+    return {
+        "X_new": sample.features,
+        "y_new": sample.targets,
+        "constants": sample.constants,
+        "monitor": monitor,
+    }

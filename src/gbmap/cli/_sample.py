@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from gbmap._utils.typing import Array
+from gbmap.drift import ConstantColumn
+from gbmap.drift.constants import joined
 
 
 @dataclass
@@ -18,13 +20,15 @@ class Sample:
     n_rows: int = 0  # the rows that went by
     features: Any = None  # those that were kept
     targets: Array | None = None  # their labels, None or NaN where one is missing
+    constants: tuple[ConstantColumn, ...] = ()  # of all rows: columns that had one value in the fit
     _keys: Array = field(default_factory=lambda: np.empty(0))
     _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def add(self, features: Any, targets: Array | None) -> None:
+    def add(self, features: Any, targets: Array | None, constants: tuple[ConstantColumn, ...] = ()) -> None:
         """Let rows go by; those with the smallest random numbers stay."""
         import pandas as pd
 
+        self.constants = joined([self.constants, constants])
         if self.features is not None:
             features = pd.concat([self.features, features], ignore_index=True)
             known = self.targets is not None and targets is not None

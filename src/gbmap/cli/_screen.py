@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, TextIO
 
 from gbmap._utils.plain import plain
-from gbmap._utils.text import inert
+from gbmap._utils.text import duration, inert
 
 _SECONDS_BETWEEN_LINES = 2.0  # of progress that goes to a file: it shows life, and stays short
 _IS_WINDOWS = sys.platform == "win32"
@@ -161,30 +161,48 @@ def _bars() -> Iterator[Progress]:
     )
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         tasks: dict[str, Any] = {}
+        pace = _Pace()
 
         def progress(step: str, done: int, total: int | None) -> None:
             if step not in tasks:
                 tasks[step] = shown.add_task(step, total=total, count="")
-            shown.update(tasks[step], completed=done, total=total, count=_count(step, done, total))
+            count = pace.told(step, done, total, monotonic())
+            shown.update(tasks[step], completed=done, total=total, count=count)
 
         yield progress
 
 
 def _lines() -> Progress:
-    last = monotonic()
+    last, pace = monotonic(), _Pace()
 
     def progress(step: str, done: int, total: int | None) -> None:
         nonlocal last
         now = monotonic()
+        count = pace.told(step, done, total, now)
         if now - last >= _SECONDS_BETWEEN_LINES:
             last = now
-            say(f"{step} {_count(step, done, total)}".rstrip())
+            say(f"{step} {count}".rstrip())
 
     return progress
 
 
-def _count(step: str, done: int, total: int | None) -> str:
-    unit = _UNITS.get(step, "rows")
-    if not unit:
-        return ""
-    return f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
+class _Pace:
+    """Says how far a step has come and, by the pace so far, how long it goes on."""
+
+    def __init__(self) -> None:
+        self._began: dict[str, tuple[float, int]] = {}  # when each step was first told of, and how far it was
+
+    def told(self, step: str, done: int, total: int | None, now: float) -> str:
+        unit = _UNITS.get(step, "rows")
+        start, already = self._began.setdefault(step, (now, done))
+        if not unit:
+            return ""
+        if total is None:
+            return f"{done:,} {unit}"
+        # A fit ends when another learner is not worth its while, mostly before the last.
+        most = "at most " if step == "fitting" and done < total else ""
+        count = f"{done:,} of {most}{total:,} {unit}"
+        if not already < done < total or now == start:
+            return count
+        left = (now - start) / (done - already) * (total - done)
+        return f"{count}, {most or 'about '}{duration(left)} left"

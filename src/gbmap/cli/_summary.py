@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from gbmap._utils.glossary import METRICS, in_words
 from gbmap._utils.text import counted, number
 from gbmap.cli._screen import Page
 
@@ -18,6 +19,7 @@ def of_schema(schema: Any) -> dict[str, Any]:
         "target": schema.target,
         "task": schema.task,
         "task_reason": schema.task_reason,
+        "target_reading": schema.target_reading,
         "rows": schema.n_rows,
         "rows_without_target": schema.n_without_target,
         "columns": [
@@ -26,6 +28,7 @@ def of_schema(schema: Any) -> dict[str, Any]:
                 "kind": column.kind,
                 "reason": column.reason,
                 "missing": column.n_missing,
+                "reading": column.reading,
                 "features": column.features,
                 "levels": list(column.levels),
             }
@@ -55,12 +58,35 @@ def show_task(page: Page, document: dict[str, Any]) -> None:
     page.line(f"Columns: {', '.join(found)}, {kinds['dropped']} dropped.")
 
 
+def show_table(page: Page, document: dict[str, Any]) -> None:
+    """Write what a table was taken for: what is predicted, and what was left out or read in another way."""
+    show_task(page, document)
+    show_columns(page, [column for column in document["columns"] if column["kind"] == "dropped"])
+    show_readings(page, document)
+    if without := document["rows_without_target"]:
+        left_out = "has no target and was" if without == 1 else "have no target and were"
+        page.line(f"{number(without)} of {counted(document['rows'], 'row')} {left_out} left out.")
+
+
 def show_columns(page: Page, columns: list[dict[str, Any]]) -> None:
     """Write columns, what they were taken for and why."""
     if not columns:
         return
     rows = [[each["name"], each["kind"], number(each["missing"]), each["reason"]] for each in columns]
     page.table(["column", "kind", "missing", "why"], rows, numbers=(2,), most=_SHOWN_COLUMNS)
+
+
+def show_readings(page: Page, document: dict[str, Any]) -> None:
+    """Write how columns were read that are not written as programs write them, or not wholly used."""
+    target = [[document["target"], "target", document["target_reading"]]] * bool(document["target_reading"])
+    rows = [
+        [each["name"], each["kind"], each["reading"] or each["reason"]]
+        for each in document["columns"]
+        if each["reading"] or (each["kind"] != "dropped" and "count" in each["reason"])
+    ]
+    if target + rows:
+        page.line()
+        page.table(["column", "kind", "as it was read"], target + rows, most=_SHOWN_COLUMNS)
 
 
 def of_scores(model: Any) -> dict[str, Any]:
@@ -87,4 +113,5 @@ def show_scores(page: Page, scores: dict[str, dict[str, float]]) -> None:
     """Write a table of scores, a row for each model."""
     names = list(dict.fromkeys(name for metrics in scores.values() for name in metrics))
     rows = [[model, *(number(metrics.get(name)) for name in names)] for model, metrics in scores.items()]
-    page.table(["", *names], rows, numbers=range(1, len(names) + 1))
+    page.table(["", *(METRICS[name].name for name in names)], rows, numbers=range(1, len(names) + 1))
+    page.line(f"{in_words(names)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import gbmap
+from gbmap._utils.glossary import name_of
 from gbmap._utils.plain import plain
 from gbmap._utils.replacing import replacing
 from gbmap._utils.text import counted, number, percent
@@ -19,12 +21,15 @@ from gbmap.cli._errors import Code, UsageError
 from gbmap.cli._models import frames_of, load_model, need_detector, open_data, targets_of
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Progress, Screen, write
-from gbmap.drift import DriftMonitor
+from gbmap.drift import ConstantColumn, DriftMonitor
+from gbmap.drift.constants import joined
+from gbmap.drift.loss_estimate import as_told, told_loss
 from gbmap.tables import TableError
 
 PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M"}
 _PICTURES = (".png", ".svg", ".pdf")
 _SHOWN_BATCHES = 40
+_ID = "\0id"  # no column is called so
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,13 @@ def watch(model: Path, data: Path, asked: Watch, level: float, screen: Screen, *
     monitor = _monitor(loaded, asked.state, level)
     with screen.progress() as progress:
         rows = _Rows.of(loaded, data, asked, progress)
-    if asked.state is not None and asked.time is not None:
+    goes_on = asked.state is not None and asked.time is not None
+    last = monitor.last_time_
+    if goes_on:
         rows = rows.after(monitor, screen)
     told = [monitor.update(**batch) for batch in rows.batches(asked)]
+    if goes_on and len(rows):
+        rows.remember(monitor, last)
     if asked.labels is not None:
         told.append(monitor.add_labels(*_labels(loaded, asked, screen)))
     _write(monitor, asked, model)
@@ -85,13 +94,13 @@ def watch(model: Path, data: Path, asked: Watch, level: float, screen: Screen, *
 
 def watched(
     model: Any, data: Path | None, asked: Watch, level: float, progress: Progress
-) -> tuple[DriftMonitor, Any, Array | None]:
-    """Return a new monitor that has seen the rows of a table, and their features and targets."""
+) -> tuple[DriftMonitor, Any, Array | None, tuple[ConstantColumn, ...]]:
+    """Return a new monitor that has seen the rows of a table, their features, targets and constants."""
     monitor = _monitor(model, None, level)
     rows = _Rows.of(model, data, asked, progress)  # type: ignore[arg-type]
     for batch in rows.batches(asked):
         monitor.update(**batch)
-    return monitor, rows.features, rows.targets
+    return monitor, rows.features, rows.targets, rows.constants
 
 
 def _outputs(asked: Watch, model: Path, data: Path, *, no_overwrite: bool) -> list[Output]:
@@ -148,26 +157,31 @@ class _Rows:
     targets: Array | None  # None and NaN for those that are missing
     ids: Array | None
     times: Any  # a pandas Series of time stamps or numbers, or None
+    constants: tuple[ConstantColumn, ...]  # of all rows of the table
 
     @classmethod
     def of(cls, model: Any, data: Path, asked: Watch, progress: Progress) -> _Rows:
         import pandas as pd
 
-        table, parts = open_data(data), []
+        table, parts, constants = open_data(data, model), [], []
         for option, name in (("--time", asked.time), ("--id", asked.id)):
             if name is not None and name not in table.names:
                 raise UsageError(f"{option} must name a column of {table.label}, got {name!r}.")
         for frame in frames_of(table, "reading", progress):
             ids = None if asked.id is None else _ids(frame, asked.id)
-            times = None if asked.time is None else _times(frame, asked.time)
+            times = None if asked.time is None else frame[asked.time]
+            constants.append(model.constants(frame))
             parts.append((model.features(frame), targets_of(model, frame), ids, times))
+        known = [each.form.date for each in model.schema_.columns if each.name == asked.time]
+        of_time = str(asked.time), next(iter(known), "")
         columns: list[Any] = [None if column[0] is None else list(column) for column in zip(*parts)]
         features, targets, ids, times = columns
         rows = cls(
             pd.concat(features, ignore_index=True),
             None if targets is None else np.concatenate(targets),
             None if ids is None else np.concatenate(ids),
-            None if times is None else pd.concat(times, ignore_index=True),
+            None if times is None else _times(pd.concat(times, ignore_index=True), table.label, *of_time),
+            joined(constants),
         )
         return rows if times is None else rows.take(np.argsort(rows.times.to_numpy(), kind="stable"))
 
@@ -181,10 +195,14 @@ class _Rows:
             None if self.targets is None else self.targets[which],
             None if self.ids is None else self.ids[which],
             None if self.times is None else self.times.iloc[which].reset_index(drop=True),
+            self.constants,
         )
 
     def after(self, monitor: DriftMonitor, screen: Screen) -> _Rows:
-        """Return the rows later than all that a monitor has seen: a table may have grown since."""
+        """Return the rows that a monitor has not seen: a table may have grown since.
+
+        Those before its last time it has; of those at that time, the ones that it took are told by content.
+        """
         last = monitor.last_time_
         if not last:
             return self
@@ -194,13 +212,33 @@ class _Rows:
                 f"--time must hold {was}, as when --state was written, up to {last}; got {now}. Name another "
                 "column, or another --state, which begins a new one."
             )
-        is_new = np.array([_comparable(each, last) for each in self.times], dtype=bool)
-        if not is_new.all():
-            n_old = int((~is_new).sum())
+        order = np.array([_compared(each, last) for each in self.times], dtype=np.int8)
+        seen, is_new = Counter(monitor.state_.marks), order > 0
+        for row, mark in zip(np.flatnonzero(order == 0).tolist(), self._marks(order == 0)):
+            is_new[row] = not seen[mark]
+            seen[mark] -= 1
+        if n_old := int((~is_new).sum()):
             screen.note(
-                f"gbmap: note: {counted(n_old, 'row')} up to {last} left out: the state has seen them."
+                f"gbmap: note: {counted(n_old, 'row')} up to {last} left out: the state has seen them, "
+                "or they came late."
             )
         return self.take(np.flatnonzero(is_new))
+
+    def remember(self, monitor: DriftMonitor, last_before: str) -> None:
+        """Let a monitor know which rows it has taken of its last time."""
+        state, last = monitor.state_, monitor.last_time_
+        is_last = np.array([_compared(each, last) == 0 for each in self.times], dtype=bool)
+        known = state.marks if last == last_before else []
+        state.marks = [*known, *self._marks(is_last)]
+
+    def _marks(self, which: Array) -> list[str]:
+        """Return what tells rows from each other, by all that they hold."""
+        import pandas as pd
+
+        rows = self.features[which]
+        if self.ids is not None:
+            rows = rows.assign(**{_ID: self.ids[which]})
+        return [f"{mark:016x}" for mark in pd.util.hash_pandas_object(rows, index=False).tolist()]
 
     def batches(self, asked: Watch) -> Iterator[dict[str, Any]]:
         """Yield what `DriftMonitor.update` takes, batch by batch."""
@@ -241,21 +279,52 @@ def _ids(frame: Any, name: str) -> Array:
     return column.astype(str).to_numpy(dtype=object)
 
 
-def _times(frame: Any, name: str) -> Any:
+def _times(column: Any, label: str, name: str, order: str) -> Any:
+    """Return when the rows of a table were, as numbers or as moments, however people write these.
+
+    `order` is that of day and month in the fit, if the column was there.
+    """
     import pandas as pd
 
-    column = frame[name]
+    if column.isna().any():
+        row = int(column.isna().to_numpy().argmax())
+        raise TableError(f"{label}: column {name!r} is missing in row {row + 1:,}; --time must be there.")
     numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind not in "mM" else None
     if numbers is not None and numbers.notna().all():
         return numbers.astype(float)
     times = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
     if times.isna().any():
+        times = _as_people_write(column.astype(str), order)
+    if times is None:
+        raise TableError(
+            f"{label}: column {name!r} holds dates of which the day or the month may come first, such as "
+            f"{str(column.iloc[0])[:50]!r} in row 1, and none of them tells; write them as 2012-12-09."
+        )
+    if times.isna().any():
         row = int(times.isna().to_numpy().argmax())
         raise TableError(
-            f"{frame.attrs['label']}: column {name!r} holds {str(column.iloc[row])[:50]!r} in row "
-            f"{frame.attrs['offset'] + row + 1:,}, which is no ISO date or time."
+            f"{label}: column {name!r} holds {str(column.iloc[row])[:50]!r} in row {row + 1:,}, which is no "
+            "date or time."
         )
     return times
+
+
+def _as_people_write(texts: Any, order: str) -> Any:
+    """Return the moments that texts tell, NaT for one that is none; None if day or month may come first."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from gbmap.tables import _dates as dates
+
+    written = pa.array(texts)
+    parsed, evidence = dates.parse(written), dates.DateEvidence()
+    evidence.see(written, np.ones(len(texts), dtype=np.int64), parsed)
+    form = evidence.form([order] if order else [])
+    if form is None:
+        return None
+    milliseconds = pd.Series(np.round(parsed.read(form.date) * dates.SECONDS_A_DAY * 1000))
+    return pd.to_datetime(milliseconds, unit="ms", utc=True)
 
 
 def _text(time: Any) -> str:
@@ -270,17 +339,17 @@ def _is_number(time: str) -> bool:
     return True
 
 
-def _comparable(time: Any, last: str) -> bool:
+def _compared(time: Any, last: str) -> int:
+    """Return -1 for times before a last one, 0 for the same, 1 for later ones."""
     import pandas as pd
 
-    if isinstance(time, float):
-        return time > float(last)
-    return bool(time > pd.Timestamp(last))
+    then = float(last) if isinstance(time, float) else pd.Timestamp(last)
+    return int(time > then) - int(time < then)
 
 
 def _labels(model: Any, asked: Watch, screen: Screen) -> tuple[Array, Array]:
     """Return ids and labels of rows that came before."""
-    table = open_data(asked.labels)  # type: ignore[arg-type]
+    table = open_data(asked.labels, model)  # type: ignore[arg-type]
     for name in (asked.id, model.target):
         if name not in table.names:
             raise UsageError(f"--labels must be a table with a column {name!r}, which {table.label} has not.")
@@ -298,23 +367,29 @@ def _show(page: Page, monitor: DriftMonitor, updates: list[dict[str, Any]]) -> N
     if not updates:
         return
     page.heading("The last batches")
+    metric = told_loss(monitor.detector.gauge_.calibration)
     rows = [
         [
             _until(each),
             f"{each['n_rows']:,}",
             percent(each["share_of_alarms"]),
             number(each["batch_p_value"]),
-            number(each["expected_loss"]),
-            number(each["mean_loss"]),
+            _told(metric, each["expected_loss"]),
+            _told(metric, each["mean_loss"]),
             number(each["p_value"]),
         ]
         for each in updates[-_SHOWN_BATCHES:]
     ]
+    name = name_of(metric)
     page.table(
-        ["until", "rows", "alarms", "p, one look", "expected loss", "mean loss", "p, all looks"],
+        ["until", "rows", "alarms", "p, one look", f"{name} expected", f"{name} by labels", "p, all looks"],
         rows,
         numbers=range(1, 7),
     )
+
+
+def _told(metric: str, loss: float | None) -> str:
+    return number(None if loss is None else float(as_told(metric, loss)))
 
 
 def _until(update: dict[str, Any]) -> str:

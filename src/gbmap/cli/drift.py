@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gbmap._utils.glossary import METRICS
 from gbmap._utils.text import number, percent
 from gbmap.cli._errors import Code, UsageError
 from gbmap.cli._models import (
@@ -26,7 +27,6 @@ from gbmap.cli._screen import Page, Screen
 _SHOWN_COLUMNS = 10
 _SHOWN_FINDINGS = 10
 _DEGREES = {"none": "No drift found.", "look": "Look at it.", "act": "Drift found."}
-WORDS = {"rmse": "RMSE", "mae": "MAE", "accuracy": "accuracy", "log_loss": "log loss"}
 
 
 def drift(
@@ -38,7 +38,7 @@ def drift(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write indicator, p-value and alarm of each row there: .csv, .csv.gz, .tsv or .parquet.",
+            help="Write indicator, p-value and alarm of each row there, as gbmap predict writes its rows.",
         ),
     ] = None,
     delta: Annotated[
@@ -132,14 +132,14 @@ def _read(
     """Let the rows of a table go by the sample, and write what the detector says of each."""
     from gbmap.tables import write_table
 
-    table = open_data(data)
+    table = open_data(data, model)
     rows = _rows(model, table, kept(keep, table.names), sample, screen, with_alarms=out is not None)
     if out is None:
         for _ in rows:
             pass
     else:
         write_table(out, rows)
-    note_targets_left_out(sample, screen)
+    note_targets_left_out(model, sample, screen)
 
 
 def _rows(
@@ -152,7 +152,7 @@ def _rows(
     with screen.progress() as progress:
         for frame in frames_of(table, "measuring", progress):
             features = model.features(frame)
-            sample.add(features, targets_of(model, frame))
+            sample.add(features, targets_of(model, frame, with_new_classes=True), model.constants(frame))
             if with_alarms:
                 yield with_kept(frame[keep], pd.DataFrame(alarm_columns(model, features)))
 
@@ -198,7 +198,10 @@ def _show_metrics(page: Page, verdict: dict[str, Any]) -> None:
     page.table(
         ["metric", "held out", "expected", "at least", "at most", "by labels"],
         [
-            [WORDS[name], *(number(each[key]) for key in ("held_out", "expected", "lower", "upper", "known"))]
+            [
+                METRICS[name].name,
+                *(number(each[key]) for key in ("held_out", "expected", "lower", "upper", "known")),
+            ]
             for name, each in verdict["metrics"].items()
         ],
         numbers=(1, 2, 3, 4, 5),

@@ -23,7 +23,7 @@ def evaluate(model: Model, data: Data, as_json: Json = False, quiet: Quiet = Fal
       gbmap evaluate houses.gbmap new.csv --json
     """
     screen, loaded = Screen(as_json, quiet), load_model(model)
-    metrics = loaded.evaluate(open_data(data))
+    metrics = loaded.evaluate(open_data(data, loaded))
     n_rows = metrics.pop("n_rows")
     document = {
         "target": loaded.schema_.target,

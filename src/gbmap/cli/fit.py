@@ -8,12 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from gbmap._utils.text import counted, number
+from gbmap._utils import text
 from gbmap.cli import _options as options
 from gbmap.cli._models import open_data
 from gbmap.cli._outputs import Output
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._summary import of_detector, of_schema, of_scores, show_columns, show_held_out, show_task
+from gbmap.cli._summary import (
+    of_detector,
+    of_schema,
+    of_scores,
+    show_held_out,
+    show_table,
+)
 
 
 def fit(
@@ -38,6 +44,9 @@ def fit(
     ] = False,
     drop: options.Drop = None,
     category: options.Category = None,
+    number: options.Number = None,
+    date: options.Date = None,
+    encoding: options.Encoding = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     no_overwrite: options.NoOverwrite = False,
@@ -46,15 +55,16 @@ def fit(
 ) -> None:
     """Fit a model to a table.
 
-    Finds out what each column is (number, category, date, or of no use) and whether
-    the target is a number or a class, and says so. Missing values are filled in and
+    Finds out what each column is (number, category, date, or of no use), how it is
+    written, and whether the target is a number or a class, and says so. Missing values are filled in and
     marked. A share of the rows is held out of the fit, for honest scores and to
-    calibrate the drift detector, which keeps at most 20,000 rows of the data in the
+    calibrate the drift detector, which keeps some thousands of rows of the data in the
     model file.
 
     For example:
       gbmap fit houses.csv --target price --out houses.gbmap
       gbmap fit loans.parquet -t default --drop id --category zip -o loans.gbmap
+      gbmap fit sales.csv -t paid --date sold=dmy --drop id,name -o sales.gbmap
       gbmap fit - -t price -o houses.gbmap < houses.csv
     """
     import gbmap
@@ -66,7 +76,7 @@ def fit(
         target,
         task=task,
         test_size=test_size,
-        reference_rows=0 if no_reference else 20_000,
+        reference_rows=0 if no_reference else "auto",
         n_components=components,
         beta=beta,
         l2_regularization=l2,
@@ -77,7 +87,9 @@ def fit(
     )
     start = time.perf_counter()
     with screen.progress() as progress:
-        model.fit(open_data(data), drop=drop or (), category=category or (), progress=progress)
+        table = open_data(data, encoding=encoding)
+        said = options.Said(drop, category, number, date).of(table.names)
+        model.fit(table, **said, progress=progress)
     gbmap.save(model, out)
     output.tell(screen)
     screen.result(_document(model, out, time.perf_counter() - start), _show)
@@ -107,21 +119,16 @@ def _document(model: Any, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    show_task(page, document)
-    show_columns(page, [column for column in document["columns"] if column["kind"] == "dropped"])
-    without = document["rows_without_target"]
-    if without:
-        left_out = "has no target and was" if without == 1 else "have no target and were"
-        page.line(f"{number(without)} of {counted(document['rows'], 'row')} {left_out} left out.")
+    show_table(page, document)
     show_held_out(page, document)
     page.line()
     chosen = document["parameters"]
     refined = ", refined together" if document["refined"] and chosen["n_components"] > 1 else ""
     page.line(
-        f"{counted(chosen['n_components'], 'learner')}{refined}, beta {chosen['beta']:g}, "
+        f"{text.counted(chosen['n_components'], 'learner')}{refined}, beta {chosen['beta']:g}, "
         f"ridge {chosen['l2_regularization']:.3g}."
     )
     page.line(
-        f"Fitted to {counted(document['rows_fitted'], 'row')} in {document['seconds']:.1f} s; wrote "
-        f"{document['model']}, {number(document['bytes'])} bytes."
+        f"Fitted to {text.counted(document['rows_fitted'], 'row')} in {document['seconds']:.1f} s; wrote "
+        f"{document['model']}, {text.number(document['bytes'])} bytes."
     )

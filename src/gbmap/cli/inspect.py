@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gbmap._utils.text import counted, number
+from gbmap._utils.text import counted, number, percent
 from gbmap.cli._options import Json, Model
 from gbmap.cli._screen import Page, Screen
 from gbmap.cli._summary import of_detector, of_schema, of_scores, show_columns, show_held_out, show_task
@@ -73,11 +73,11 @@ def _of_any(model: Any) -> dict[str, Any]:
 
 def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
     from gbmap._fitted.model import FittedModel
-    from gbmap._fitted.words import half_space, standard_rows
+    from gbmap._fitted.words import Teller, told_by_weights
 
     fitted = FittedModel.of(model)
     reference = getattr(detector, "reference_inputs_", None)
-    rows = None if reference is None else standard_rows(fitted, reference)
+    told = told_by_weights(fitted) if reference is None else Teller(fitted, reference).learners()
     names = fitted.output_names
     return {
         "parameters": {k: str(v) for k, v in fitted.model.get_params(deep=False).items()},
@@ -86,10 +86,12 @@ def _of_learners(model: Any, detector: Any) -> dict[str, Any]:
                 "name": name,
                 "sign": "+" if sign > 0 else "-",
                 "output": None if names is None else names[output],
-                "active_where": half_space(fitted, j, rows=rows),
+                "active_where": each.words,
+                "precision": each.precision,
+                "coverage": each.coverage,
             }
-            for j, (name, sign, output) in enumerate(
-                zip(fitted.coordinate_names, fitted.ensemble.signs, fitted.ensemble.outputs)
+            for each, name, sign, output in zip(
+                told, fitted.coordinate_names, fitted.ensemble.signs, fitted.ensemble.outputs
             )
         ],
     }
@@ -110,7 +112,7 @@ def _show(page: Page, document: dict[str, Any]) -> None:
         page.line(
             f"{counted(detector['reference_rows'], 'reference row')}, "
             f"{counted(detector['calibration_rows'], 'calibration row')}, "
-            f"alarm above {number(detector['threshold'])}"
+            f"a row raises the alarm if its indicator is above {number(detector['threshold'])}"
         )
     page.heading("Parameters")
     shown = {name: each for name, each in document["parameters"].items() if name in _SHOWN_PARAMETERS}
@@ -122,5 +124,8 @@ def _show_learners(page: Page, learners: list[dict[str, Any]]) -> None:
     if not learners:
         return
     page.heading("Learners: where each raises (+) or lowers (-) the prediction")
-    rows = [[each["name"], each["sign"], each["active_where"]] for each in learners]
-    page.table(["", "", "where"], rows, most=_SHOWN_LEARNERS)
+    rows = [
+        [each["name"], each["sign"], percent(each["precision"]), each["active_where"]] for each in learners
+    ]
+    page.table(["", "", "precision", "where"], rows, numbers=(2,), most=_SHOWN_LEARNERS)
+    page.line("Precision: of the rows that the words hold for, those where the learner is active.")

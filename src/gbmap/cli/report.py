@@ -14,7 +14,7 @@ from gbmap.cli._options import existing
 from gbmap.cli._outputs import Output
 from gbmap.cli._over_time import Every, Time
 from gbmap.cli._screen import Page, Screen
-from gbmap.cli._summary import of_schema, of_scores, show_held_out, show_task
+from gbmap.cli._summary import of_schema, of_scores, show_held_out, show_table
 
 _VERDICTS = {"none": "No drift found", "look": "Look at the new rows", "act": "Drift found"}
 # What may be said of a page whose model is there already; all else is about a fit.
@@ -73,6 +73,9 @@ def report(
     ] = 0.2,
     drop: options.Drop = None,
     category: options.Category = None,
+    number: options.Number = None,
+    date: options.Date = None,
+    encoding: options.Encoding = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     no_overwrite: options.NoOverwrite = False,
@@ -81,11 +84,11 @@ def report(
 ) -> None:
     """Write a page about a table, or about new rows.
 
-    One self-contained HTML file, which works offline: how good the model is, the
-    map of the rows, what drives the predictions, and with --new what has drifted
-    and why; with --time or --every also since when. The page holds some of the
-    rows. A model is fitted to DATA for it; with --model nothing is fitted, and the
-    page is about the rows of --new.
+    One self-contained HTML file, which works offline: how good the model is
+    beside others, what the columns hold, the map of the rows, what drives the
+    predictions, and with --new what has drifted and why; with --time or --every
+    also since when. The page holds some of the rows. A model is fitted to DATA
+    for it; with --model nothing is fitted, and the page is about the new rows.
 
     For example:
       gbmap report houses.csv --target price --out houses.html
@@ -93,7 +96,7 @@ def report(
       gbmap report --model houses.gbmap --new today.csv --out today.html
       gbmap report --model houses.gbmap --new sales.csv --time sold -o sales.html
     """
-    from gbmap.cli._reporting import Asked, page_of_a_fit, page_of_a_model
+    from gbmap.cli._reporting import Asked, Stopwatch, page_of_a_fit, page_of_a_model
     from gbmap.tables import TableModel
 
     _check(context, data, target, model, new)
@@ -113,10 +116,12 @@ def report(
                 n_jobs=jobs,
                 random_state=seed,
             )
-            table = open_data(data)  # type: ignore[arg-type]
-            fitted.fit(table, drop=drop or (), category=category or (), progress=progress)
+            table = open_data(data, encoding=encoding)  # type: ignore[arg-type]
+            watch = Stopwatch(progress)
+            said = options.Said(drop, category, number, date).of(table.names)
+            fitted.fit(table, **said, progress=watch)
             title = title or f"{target}, predicted from {data.name}"  # type: ignore[union-attr]
-            page = page_of_a_fit(fitted, table, asked, screen, progress, title)
+            page = page_of_a_fit(fitted, table, asked, screen, progress, title, watch.seconds)
         else:
             fitted = load_model(model)
             need_detector(fitted, model)
@@ -182,7 +187,7 @@ def _of_drift(page: Any) -> dict[str, Any]:
 
 
 def _show(page: Page, document: dict[str, Any]) -> None:
-    show_task(page, document)
+    show_table(page, document)
     show_held_out(page, document)
     page.line()
     if document["drift"] is not None:

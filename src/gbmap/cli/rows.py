@@ -164,7 +164,8 @@ def _map_rows(
     """Write what `columns` makes of a model and the frames of a table, piece by piece."""
     from gbmap.tables import write_table
 
-    loaded, table, screen = load_model(model), open_data(data), Screen(quiet=quiet)
+    loaded, screen = load_model(model), Screen(quiet=quiet)
+    table = open_data(data, loaded)
     passed_on = kept(keep, table.names)
 
     def results() -> Iterator[Any]:

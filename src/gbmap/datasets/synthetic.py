@@ -68,7 +68,7 @@ def make_synth_cos(
     >>> X.shape, sorted(set(y.tolist()))
     ((1000, 5), [-1, 1])
     """
-    n, p = _check_count("n_samples", n_samples), _check_count("n_features", n_features)
+    n, p = check_count("n_samples", n_samples), check_count("n_features", n_features)
     if task not in ("regression", "classification"):
         raise ValueError(f"task must be 'regression' or 'classification', got {task!r}.")
     if not math.isfinite(alpha):
@@ -142,7 +142,8 @@ def _orthogonal_matrix(p: int, rng: np.random.Generator) -> NDArray[np.float64]:
     return np.asarray(q * np.sign(np.diag(r)), dtype=np.float64)
 
 
-def _check_count(name: str, value: int) -> int:
+def check_count(name: str, value: int) -> int:
+    """Return how many to draw, or an error that names the argument."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
     return int(value)

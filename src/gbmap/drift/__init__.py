@@ -1,6 +1,7 @@
 """Drift without labels: which rows of a model's predictions should not be trusted, and why."""
 
 from gbmap.drift.assessment import CoordinateShifts, DriftAssessment, RegionShifts
+from gbmap.drift.constants import ConstantColumn
 from gbmap.drift.detector import DriftDetector
 from gbmap.drift.euclidean import EuclideanDetector
 from gbmap.drift.explanation import DriftExplanation
@@ -10,6 +11,7 @@ from gbmap.drift.monitor_results import MonitorAlarm, MonitorUpdate
 from gbmap.drift.verdict import DriftVerdict, Finding
 
 __all__ = [
+    "ConstantColumn",
     "CoordinateShifts",
     "DriftAssessment",
     "DriftDetector",

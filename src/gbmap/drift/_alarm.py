@@ -3,11 +3,52 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gbmap._utils.typing import Array
+from gbmap.drift._calibration import Calibration, Measures
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """When a row raises the alarm.
+
+    Attributes
+    ----------
+    threshold : float or None
+        None if none has been set, or if calibration rows are too few for one.
+    distance_weight : float
+        How many times the embedding distance counts.
+    rounding : float
+        How far rounding may move an indicator.
+    """
+
+    threshold: float | None
+    distance_weight: float
+    rounding: float
+
+    @classmethod
+    def of(
+        cls, threshold: float | None, distance_weight: float, rounding: float, known: Calibration | None
+    ) -> Alarm:
+        """Return the alarm at a level, which is infinite if calibration rows are too few for one."""
+        if threshold == np.inf and known is not None and np.isfinite(known.indicators).all():
+            threshold = None
+        return cls(threshold, distance_weight, rounding)
+
+    def raised(self, measures: Measures) -> Array | None:
+        """Return which rows raise it; None without a threshold."""
+        if self.threshold is None:
+            return None
+        with np.errstate(invalid="ignore"):  # of infinite ones, which are equal
+            return self.threshold - measures.ranks(self.distance_weight) < -self.rounding
+
+    def n_above(self, ranks: Array) -> int:
+        """Return how many rows of given ranks raise it."""
+        return 0 if self.threshold is None else int((ranks > self.threshold + self.rounding).sum())
 
 
 class IndicatorAlarm(ABC):

@@ -12,13 +12,17 @@ from gbmap._core.arrays import in_memory
 from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.typing import Array, IntArray
+from gbmap.drift._calibration import Measures
 from gbmap.drift._drifter import Drifter
-from gbmap.drift._monitored import chunks, labels_of
+from gbmap.drift._gauge import Gauge
+from gbmap.drift._monitored import labels_of
+from gbmap.drift._reading import read_rows
 from gbmap.drift._suspects import activity_of
 from gbmap.drift.detector import DriftDetector
 from gbmap.drift.loss_estimate import LossEstimate
 
 _EXPLAINED = 200  # alarmed rows of a batch whose columns are looked at: the last ones
+_CONFIDENCE = 0.9  # of the interval of the expected loss
 _LONGEST_ID = 200  # characters
 
 
@@ -41,6 +45,8 @@ class Arrivals:
         The positions of the alarmed rows whose columns were looked at.
     shares : array of shape (e, p)
         The sizes of the shares of columns in their f - f_kNN; p is zero if the detector does not explain.
+    strange : boolean array of shape (e, p)
+        Which columns make these rows strange.
     """
 
     indicators: Array
@@ -52,53 +58,67 @@ class Arrivals:
     losses: Array
     explained: IntArray
     shares: Array
+    strange: Array
 
     @classmethod
     def of(cls, detector: DriftDetector, X: Any, y: Any) -> Arrivals:
         """Read rows with labels, all of which may be missing."""
-        found = detector.alarms(X)
-        outputs, activity = _outputs_and_activity(detector, X)
+        gauge, X = detector.gauge_, read_rows(detector, X)
+        seen, outputs, activity = _seen(gauge, X)
         values = None if y is None else labels_of(y)
         if values is not None and len(values) != len(outputs):
             raise ValueError(f"y must have as many rows as X, {len(outputs)}, got {len(values)}.")
         labelled = np.empty(0, dtype=np.intp) if values is None else known_labels(values)
         losses = np.empty(0)
         if values is not None and len(labelled):
-            losses = losses_of(detector, outputs[labelled], values[labelled])
-        explained = np.flatnonzero(found["is_alarm"])[-_EXPLAINED:]
+            losses = losses_of(gauge, outputs[labelled], values[labelled])
+        raised = gauge.alarm.raised(seen)
+        is_alarm = np.zeros(len(outputs), dtype=bool) if raised is None else raised
+        explained = np.flatnonzero(is_alarm)[-_EXPLAINED:]
+        shares, strange = _reasons(gauge, X, explained)
         return cls(
-            indicators=detector._ranks(X),
-            is_alarm=found["is_alarm"],
-            estimate=detector.estimate_loss(X),
+            indicators=gauge.ranks(seen),
+            is_alarm=is_alarm,
+            estimate=gauge.estimate(seen, _CONFIDENCE),
             outputs=outputs,
             activity=activity,
             labelled=labelled,
             losses=losses,
             explained=explained,
-            shares=_shares(detector, X, explained),
+            shares=shares,
+            strange=strange,
         )
 
 
-def _outputs_and_activity(detector: DriftDetector, X: Any) -> tuple[Array, Array]:
-    monitored, parts = detector._drifter.monitored, []
-    for some in chunks(detector._read_rows(X)):
-        rows = monitored.read(some)
+def _seen(gauge: Gauge, X: Any) -> tuple[Measures, Array, Array]:
+    """Return the measures of rows, what losses are taken of, and which learners are active."""
+    monitored, parts = gauge.monitored, []
+    for some, rows, measures in gauge.look(X):
         activity = activity_of(monitored.fitted.ensemble, rows)
-        parts.append((monitored.outputs(some, rows.scores), activity))
-    outputs, activities = zip(*parts)
-    return np.concatenate(outputs), np.concatenate(activities)
+        parts.append((measures, monitored.outputs(some, rows.scores), activity))
+    all_measures, outputs, activities = zip(*parts)
+    return Measures.join(all_measures), np.concatenate(outputs), np.concatenate(activities)
 
 
-def _shares(detector: DriftDetector, X: Any, rows: IntArray) -> Array:
-    if not isinstance(detector._drifter, Drifter) or not len(rows):
-        return np.empty((len(rows), 0))
-    values = np.abs(detector.explain(safe_indexing(X, rows)).values)
-    return values.reshape(*values.shape[:2], -1).sum(axis=2)
+def _reasons(gauge: Gauge, X: Any, rows: IntArray) -> tuple[Array, Array]:
+    """Return the sizes of the shares of columns, and which columns make rows strange."""
+    if not isinstance(gauge.drifter, Drifter) or not len(rows):
+        return np.empty((len(rows), 0)), np.empty((len(rows), 0), dtype=bool)
+    found = gauge.drifter.explain(safe_indexing(X, rows))
+    return found.sizes, found.strange
 
 
-def losses_of(detector: DriftDetector, outputs: Array, y: Array) -> Array:
+def losses_of(gauge: Gauge, outputs: Array, y: Array) -> Array:
     """Return the losses of rows whose outputs are known and whose labels are all there."""
-    return detector._drifter.monitored.outcome_of(outputs, plain_labels(y)).losses
+    labels, classes = plain_labels(y), gauge.monitored.classes
+    if classes is not None and labels.ndim == 1:
+        known = classes.tolist()
+        if new := sorted(set(labels.tolist()) - set(known), key=str):
+            raise ValueError(
+                f"y must hold classes that the model knows, {known}, got {new} too; pass None in their "
+                "place, so that rows count by columns alone; DriftDetector.verdict tells of new classes."
+            )
+    return gauge.monitored.outcome_of(outputs, labels).losses
 
 
 def names_of(ids: Any, n: int, taken: Collection[str]) -> list[str]:

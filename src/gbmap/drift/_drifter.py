@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fitted.model import dense
+from gbmap._fitted.patterns import rows_of_learner
 from gbmap._fitted.results import squeeze
-from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._fitted.words import Teller
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Measures
@@ -95,17 +96,20 @@ class Drifter(Measuring):
         monitored, fitted = self.monitored, self.monitored.fitted
         n, p, K = num_samples(X), len(fitted.feature_names), fitted.ensemble.n_outputs
         values, (extrapolation, misfit, remainder) = np.empty((n, p, K)), np.empty((3, n, K))
+        strange = np.empty((n, p), dtype=bool)
         numbers_a_row = max(len(fitted.columns.source) * K, len(fitted.ensemble))
         start = 0
         for rows in chunks(X, max(1, _WORK_NUMBERS // numbers_a_row)):
             here = slice(start, start := start + num_samples(rows))
             values[here], extrapolation[here], misfit[here], remainder[here] = self._explain(rows)
+            strange[here] = monitored.strange_columns(rows)
         return DriftExplanation(
             values=squeeze(values),
             extrapolation=squeeze(extrapolation),
             misfit=squeeze(misfit),
             remainder=squeeze(remainder),
             differences=squeeze(extrapolation + misfit),
+            strange=strange,
             feature_names=fitted.feature_names,
             output_names=monitored.output_names,
         )
@@ -145,12 +149,28 @@ class Drifter(Measuring):
         return total
 
     @cached_property
-    def half_spaces(self) -> list[HalfSpace]:
-        """Where each learner is active, in words that are fitted to the reference rows."""
-        fitted = self.monitored.fitted
-        rows = standard_rows(fitted, self.inputs)
-        return [HalfSpace.of(fitted, j, rows) for j in range(len(fitted.ensemble))]
+    def teller(self) -> Teller:
+        """What tells rows in words, by conditions that are measured on the reference rows."""
+        return Teller(self.monitored.fitted, self.inputs)
 
+    @cached_property
+    def half_spaces(self) -> Array:
+        """Where each learner is active, in words."""
+        rows = map(self.active_rows, range(len(self.monitored.fitted.ensemble)))
+        return np.array([self.teller.learner(j, each).words for j, each in enumerate(rows)], dtype=object)
+
+    def active_rows(self, learner: int) -> Array:
+        """Return the reference rows for which a learner is active, as booleans."""
+        n_outputs = self.monitored.fitted.ensemble.n_outputs
+        return rows_of_learner(self.reference.patterns[learner % n_outputs], learner // n_outputs)
+
+    @cached_property
+    def active_shares(self) -> Array:
+        """The share of the reference rows for which each learner is active, of shape (M,)."""
+        rows = map(self.active_rows, range(len(self.monitored.fitted.ensemble)))
+        return np.array([each.mean() for each in rows])
+
+    @cached_property
     def reference(self) -> Side:
         """Return the reference rows as one side of a comparison."""
         fitted = self.monitored.fitted

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from gbmap._fitted.patterns import active_names, describe, unpack
-from gbmap._fitted.words import HalfSpace
+from gbmap._fitted.patterns import active_names, unpack
+from gbmap._fitted.words import Teller
 from gbmap._utils.typing import Array
 
 _MOST_REGIONS = 20  # in the table of an output
@@ -51,10 +50,11 @@ class Groups:
         """The share of rows of the batch with a pattern that no reference row has."""
         return float((self.labels == len(self.patterns) + 1).mean())
 
-    def table(self, words: list[HalfSpace], names: Array, inputs: Any) -> dict[str, Array]:
-        """Return what the regions are, by the words and names of learners, and how many rows they have."""
-        patterns = unpack(self.patterns, len(words))
-        descriptions = describe(patterns, self.reference_labels, words, inputs)[0]
+    def table(self, teller: Teller, names: Array) -> dict[str, Array]:
+        """Return what the regions are, in words and by the names of learners, and how many rows they have."""
+        patterns = unpack(self.patterns, len(names))
+        told = [teller.tell(self.reference_labels == label) for label in range(len(patterns))]
+        descriptions = [each.words for each in told]
         n_rows, n_reference_rows = self._sums(self.labels), self._sums(self.reference_labels)
         return {
             "active_learners": np.array([*active_names(patterns, names), "", ""], dtype=object),

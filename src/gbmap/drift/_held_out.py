@@ -72,5 +72,5 @@ def check_held_out(
     warnings.warn(
         f"{n_known} of the {n_cal} rows of X_cal are in X with their labels, more than rows set aside at "
         "random would be; rows that the model was trained on make the threshold too low.",
-        stacklevel=5,
+        stacklevel=6,
     )

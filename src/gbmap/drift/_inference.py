@@ -1,18 +1,20 @@
-"""Tests and intervals whose levels hold: by how much a batch may differ if its rows are like the others."""
+"""Tests whose levels hold: by how much a batch may differ if its rows are like the others."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import betabinom, hypergeom, rankdata, t
 
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 # Draws of a permutation test: further ones if so many have left it open, by no more than so many above. The
 # smallest p-value is one in ten thousand.
 _DRAWS, _ABOVE = (199, 800, 9_000), (40, 100, np.inf)
+_COUNTED = 500  # rows up to which drawing them is quicker than drawing how many are of each group
 _GROUPS = 128  # different values that count in it; half of them are the largest, one by one
-_RESAMPLES = 1_000  # of an interval
-_MOST_PAIRS = 256  # different rows that count in these
 _NEARLY = 1e-9  # by which counts that are equal may differ, having been multiplied
 
 
@@ -58,110 +60,154 @@ def more_marked(marked: int, n_rows: int, marked_before: int, n_before: int) -> 
     return float(hypergeom.sf(marked - 1, n_rows + n_before, total, n_rows))
 
 
-def larger_losses(values: Array, reference: Array) -> float:
+def one_is_new(count: int, n_rows: int, n_before: int) -> float:
+    """Return the chance that any value is in so many rows of the batch, or more, and in none before.
+
+    Of one that many rows have, all are in the batch with a chance that depends on nothing else; and no more
+    than so many values can be in so many rows.
+    """
+    n = n_rows + n_before
+    return min(1.0, n / count * more_marked(count, n_rows, 0, n_before)) if count else 1.0
+
+
+def larger_losses(values: Array, reference: Array, strata: tuple[IntArray, IntArray] | None = None) -> float:
     """Return the p-value that values are no larger than those of a reference: by mean, and by rank.
 
     A permutation test: it holds at any size and for any skew, as long as the values are exchangeable. The
     mean is what is lost, and the rank sees what single large values hide; of both p-values twice the smaller
     one counts. All but the largest are put in groups of like ones, and count by the mean of their group.
+
+    `strata`, of the values and of the reference, tell which are to be exchanged with each other only.
     """
-    n = len(values)
     pooled = np.concatenate([values, reference])
-    group, counts = _grouped(pooled)
-    n_groups = len(counts)
-    size = np.stack([np.bincount(group, each) / counts for each in (pooled, rankdata(pooled))])
-    seen = size @ np.bincount(group[:n], minlength=n_groups)
-    rng, n_more = np.random.default_rng(0), np.zeros(2)
-    n_done = 0
-    for n_draws, most in zip(_DRAWS, _ABOVE):
-        drawn = rng.multivariate_hypergeometric(counts, n, size=n_draws, method="marginals")
-        n_more += ((drawn @ size.T) >= seen * (1 - _NEARLY)).sum(axis=0)
-        n_done += n_draws
-        if n_more.min() > most:
-            break
-    return min(1.0, 2 * float((n_more.min() + 1) / (n_done + 1)))
+    strata = strata or (np.zeros(len(values), np.intp), np.zeros(len(reference), np.intp))
+    stratum, is_new = np.concatenate(strata), np.arange(len(pooled)) < len(values)
+    parts = [
+        _Exchanged.of(np.stack([pooled, rankdata(pooled)])[:, here], _grouped(pooled[here]), is_new[here])
+        for here in (stratum == each for each in np.unique(strata[0]))
+    ]
+    seen = np.sum([part.seen for part in parts], axis=0)
+    smallest = 1 / (sum(_DRAWS) + 1)
+    if _largest_chance(parts, seen).min() <= smallest:
+        return 2 * smallest
+    p = _chance_of(seen, lambda n, rng: np.sum([part.draw(n, rng) for part in parts], axis=0))
+    return min(1.0, 2 * p)
 
 
-def _grouped(values: Array) -> tuple[Array, Array]:
-    """Return the group of each value, and how many each has: the largest values are groups of their own."""
-    _, level = np.unique(values, return_inverse=True)
-    n_levels = level.max() + 1
-    if n_levels > _GROUPS:
-        alone = _GROUPS // 2
-        below = np.cumsum(np.bincount(level))[: n_levels - alone]
-        groups = np.minimum((below - 1) * alone // below[-1], alone - 1)
-        level = np.append(groups, alone + np.arange(alone))[level]
-        _, level = np.unique(level, return_inverse=True)
-    return level, np.bincount(level)
+def moved_mean(values: Array, reference: Array) -> float:
+    """Return the p-value that the mean of values is no other than that of a reference.
+
+    A permutation test by how far it is from the mean of all, for values too few and too skewed for
+    Student's t: of n values one is the largest with a chance of 1 / n.
+    """
+    pooled = np.concatenate([values, reference])
+    away, is_new = pooled - pooled.mean(), np.arange(len(pooled)) < len(values)
+    _, group = np.unique(2 * _grouped(np.abs(away)) + (away > 0), return_inverse=True)
+    part = _Exchanged.of(away[None], group, is_new)
+    return _chance_of(np.abs(part.seen), lambda n, rng: np.abs(part.draw(n, rng)))
 
 
-def ratio_interval(losses: Array, expected: Array, n_rows: float, confidence: float) -> tuple[float, float]:
-    """Return by what to multiply the expected mean loss of a batch for an interval of its mean.
-
-    Calibration rows say how losses scatter around what was expected of them. Pairs of both are drawn anew,
-    as a calibration and as a batch, and their difference is divided by its standard error: Student's
-    bootstrap, which follows the skew. The upper end is that of Student's t at least, since few rows of two
-    values may all be drawn alike.
+def _chance_of(seen: Array, draw: Callable[[int, np.random.Generator], Array]) -> float:
+    """Return the smallest share of draws that are as large as what was seen, of several sizes at once.
 
     Parameters
     ----------
-    losses, expected : arrays of shape (n,)
-        Of calibration rows; what was expected of each was found without it.
-    n_rows : float
-        Of the batch: so many rows of the same expected loss scatter as much.
-    confidence : float
+    seen : array of shape (k,)
+    draw : callable
+        Returns so many draws, (n, k).
     """
-    n, m = len(losses), max(1, round(n_rows))
-    if n < 2 or expected.sum() <= 0:
-        return 1.0, 1.0
-    losses, expected, share = _pairs(losses, expected)
-    rest = losses - share @ losses / (share @ expected) * expected
-    level = share @ expected
-    spread = np.sqrt(share @ rest**2 * n / (n - 1) * (1 / n + 1 / m)) / level
-    if not spread > 0:
-        return 1.0, 1.0
-    rng = np.random.default_rng(0)
-    counts = rng.multinomial(n, share, size=_RESAMPLES)
-    of_before = _ratio(counts, losses, expected)
-    of_after = _ratio(rng.multinomial(m, share, size=_RESAMPLES), losses, expected)
-    error = _error(counts, losses, expected, of_before) * np.sqrt(1 / n + 1 / m)
-    some = (error > 0) & (of_before > 0)
-    half = float(t.ppf((1 + confidence) / 2, n - 1))
-    if some.sum() < _RESAMPLES / 2:
-        return float(np.exp(-half * spread)), 1 + half * spread
-    before, after, error = of_before[some], of_after[some], error[some]
-    upper = np.quantile((after - before) / error, (1 + confidence) / 2)
-    logs = np.log(np.maximum(after, np.finfo(np.float64).tiny) / before)
-    lower = np.quantile(logs * before / error, (1 - confidence) / 2)
-    return float(np.exp(min(lower, 0.0) * spread)), float(1 + max(upper, half) * spread)
+    rng, n_more, n_done = np.random.default_rng(0), np.zeros(len(seen)), 0
+    for n_draws, most in zip(_DRAWS, _ABOVE):
+        n_more += (draw(n_draws, rng) >= seen * (1 - _NEARLY)).sum(axis=0)
+        n_done += n_draws
+        if n_more.min() > most:
+            break
+    return float((n_more.min() + 1) / (n_done + 1))
 
 
-def _pairs(losses: Array, expected: Array) -> tuple[Array, Array, Array]:
-    """Return losses, expected losses and the shares of rows that have them: of many, small ones by groups."""
-    n = len(losses)
-    if n <= _MOST_PAIRS:
-        return losses, expected, np.full(n, 1 / n)
-    order, alone = np.argsort(losses, kind="stable"), _MOST_PAIRS // 2
-    group = np.append(np.arange(n - alone) * alone // (n - alone), alone + np.arange(alone))
-    counts = np.bincount(group)
-    return (
-        np.bincount(group, losses[order]) / counts,
-        np.bincount(group, expected[order]) / counts,
-        counts / n,
-    )
+@dataclass(frozen=True)
+class _Exchanged:
+    """Values in groups of like ones, any of which may be those of a batch.
+
+    Attributes
+    ----------
+    counts : integer array of shape (g,)
+        How many values each group has.
+    sizes : array of shape (k, g)
+        The mean of the values in each, of k kinds.
+    n_new : integer array of shape (g,)
+        How many of them are of the batch.
+    """
+
+    counts: IntArray
+    sizes: Array
+    n_new: IntArray
+
+    @classmethod
+    def of(cls, sizes: Array, group: IntArray, is_new: Array) -> _Exchanged:
+        counts = np.bincount(group)
+        means = np.stack([np.bincount(group, each) / counts for each in sizes])
+        return cls(counts, means, np.bincount(group[is_new], minlength=len(counts)))
+
+    @property
+    def seen(self) -> Array:
+        """The sums of the batch, (k,)."""
+        return np.asarray(self.sizes @ self.n_new)
+
+    @property
+    def expected(self) -> Array:
+        """The sums to expect, (k,)."""
+        return np.asarray(self.n_new.sum() * (self.sizes @ self.counts) / self.counts.sum())
+
+    @property
+    def spread(self) -> Array:
+        """What bounds how far the sums may be off, (k,)."""
+        return np.asarray(np.sqrt(self._n_free) * np.ptp(self.sizes, axis=1))
+
+    @property
+    def _n_free(self) -> int:
+        return int(min(self.n_new.sum(), (self.counts - self.n_new).sum()))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:
+        """Return as many sums as they may have been, (n, k)."""
+        drawn = rng.multivariate_hypergeometric(
+            self.counts,
+            int(self.n_new.sum()),
+            size=n,
+            method="count" if self._n_free <= _COUNTED else "marginals",
+        )
+        return np.asarray(drawn @ self.sizes.T)
 
 
-def _ratio(counts: Array, losses: Array, expected: Array) -> Array:
-    below = counts @ expected
-    return np.divide(counts @ losses, below, out=np.ones(len(counts)), where=below > 0)
+def _largest_chance(parts: list[_Exchanged], seen: Array) -> Array:
+    """Return bounds on the chance that sums of the batch are as large as those seen, by Hoeffding.
+
+    They hold without replacement too, and for the rows that are left out as for those that are drawn.
+    """
+    expected = np.sum([part.expected for part in parts], axis=0)
+    excess = np.maximum(seen * (1 - _NEARLY) - expected, 0.0)
+    spread = np.maximum(np.hypot.reduce([part.spread for part in parts]), np.finfo(np.float64).tiny)
+    return np.asarray(np.exp(-2 * (excess / spread) ** 2))
 
 
-def _error(counts: Array, losses: Array, expected: Array, ratio: Array) -> Array:
-    """Return the standard deviation of the losses around what is expected, over the mean of this."""
-    n = counts.sum(axis=1)
-    squares = (
-        counts @ losses**2 - 2 * ratio * (counts @ (losses * expected)) + ratio**2 * (counts @ expected**2)
-    )
-    below = counts @ expected / n
-    error = np.sqrt(np.maximum(squares, 0.0) / np.maximum(n - 1, 1))
-    return np.divide(error, below, out=np.zeros(len(counts)), where=below > 0)
+def _grouped(values: Array) -> IntArray:
+    """Return the group of each value, 0, 1 and so on: the largest values are groups of their own.
+
+    The others are cut by how many they are and by what they add up to, half and half: by their number alone,
+    a few large ones of the batch would share a group with many small ones, and count as little as these.
+    """
+    levels, level, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if len(levels) > _GROUPS:
+        alone = _GROUPS // 2
+        n_below, sizes = counts[:-alone], levels[:-alone] - levels[0]
+        position = (_middles(n_below) + _middles(n_below * sizes)) / 2
+        groups = np.minimum((position * alone).astype(np.intp), alone - 1)
+        level = np.append(groups, alone + np.arange(alone))[level]
+        _, level = np.unique(level, return_inverse=True)
+    return np.asarray(level, dtype=np.intp)
+
+
+def _middles(parts: Array) -> Array:
+    """Return where the middle of each part lies if all of them, laid end to end, go from zero to one."""
+    ends = np.cumsum(parts, dtype=np.float64)
+    return np.asarray((ends - parts / 2) / (ends[-1] if ends[-1] > 0 else 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
 from gbmap._utils.typing import Array
 from gbmap.drift._calibration import Outcome
-from gbmap.drift._profile import Profile
+from gbmap.drift._profile import BatchColumns, Profile
 from gbmap.drift.loss_estimate import Beyond
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.estimators.base import BaseGBMAP, coordinate_names
@@ -115,12 +116,39 @@ class MonitoredModel:
         """The names of the coordinates, of shape (M,); after the classes of a foreign model."""
         return coordinate_names(self.fitted.ensemble.n_stages, self.output_names)
 
+    def columns_in(self, X: Any) -> BatchColumns | None:
+        """Return what the columns of a batch hold; None if nothing is known of those of the fit."""
+        return None if self.profile is None else self.profile.batch(X)
+
     def read(self, X: Any, given: Any = None) -> ScoredRows:
         """Return what is to be known of rows of the user's, of which may be known what the GBMAP is given."""
         given = self.fitted.read_given(X) if given is None else given
         rows = self.score(X, self.fitted.inputs.of(given))
-        strange = None if self.profile is None else self.profile.strange_rows(X)
-        return replace(rows, gap=self._gap(given, rows.phi), strange=strange)
+        return replace(rows, gap=self._gap(given, rows.phi), strange=self._strange(X, given))
+
+    def _strange(self, X: Any, given: Any) -> Array | None:
+        """Return which rows are strange, told by what the GBMAP is given if that tells it."""
+        if self.profile is None:
+            return None
+        if self._codes_tell:
+            return self.profile.strange_codes(given)
+        return np.asarray(self.profile.strange_columns(X).any(axis=1))
+
+    def strange_columns(self, X: Any) -> Array | bool:
+        """Return by which columns rows are strange, (n, p); False if nothing is known of the columns."""
+        return False if self.profile is None else self.profile.strange_columns(X)
+
+    @cached_property
+    def _codes_tell(self) -> bool:
+        """Whether the GBMAP is given the columns themselves, and codes of the categories of the profile."""
+        if self.profile is None or self.foreign is not None or self.fitted.preprocessing is not None:
+            return False
+        categories = self.fitted.predictor.fitted_inputs.categories
+        known = [None] * len(self.profile.names) if categories is None else categories
+        return all(
+            kind == "number" if of_model is None else levels is not None and len(levels) == len(of_model)
+            for kind, levels, of_model in zip(self.profile.kinds, self.profile.levels, known)
+        )
 
     def _gap(self, given: Any, phi: Array) -> Array | None:
         """Return how far f is from where it might be, were values that are not known those of other rows."""
@@ -274,15 +302,16 @@ class MonitoredModel:
     def beyond(self) -> dict[str, Beyond]:
         """What an error of a size can add to each metric.
 
-        Log-odds that are off by d change a probability by at most tanh(d / 4), and for the worse every other
-        time.
+        Log-odds that are off by d change a probability by at most tanh(d / 4), and who guesses among K
+        classes is wrong in a share 1 - 1 / K.
         """
         n_outputs = self.fitted.ensemble.n_outputs
+        n_classes = 2 if self.classes is None else len(self.classes)
         return {
             "squared_error": Beyond(lambda size: size**2 / n_outputs),
             "absolute_error": Beyond(lambda size: size / n_outputs),
             "log_loss": Beyond(lambda size: size),
-            "error": Beyond(lambda size: np.tanh(size / 4) / 2, 1.0),
+            "error": Beyond(lambda size: np.tanh(size / 4), 1.0, 1 - 1 / n_classes),
         }
 
     def faithfulness(self, X: Any, phi: Array, scores: Array) -> float | None:

@@ -17,6 +17,7 @@ from gbmap._utils.typing import Array, IntArray
 
 _MOST_LEVELS = 10_000  # of a column whose categories are kept
 _MOST_NEW = 0.01  # rows with new categories, of all columns that are trusted to have none
+DAYS = " (days)"  # how features end that count the days of a date
 _EXAMPLES = 3  # of categories that were not seen
 
 
@@ -67,6 +68,14 @@ class Values:
     def present(self) -> Array:
         """The values that are there."""
         return self.values[~self.missing]
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How often each value is there."""
+        if not self.is_number:
+            return Counter(self.present.tolist())
+        values, counts = np.unique(self.present, return_counts=True)
+        return dict(zip(values.tolist(), counts.tolist()))
 
 
 def _plain(value: Any) -> Any:
@@ -128,6 +137,10 @@ class Profile:
         Rows of the calibration.
     n_unseen : integer array of shape (p,)
         How many of these had categories that their model was not fitted to.
+    days : list of str
+        The names of columns that count days since 1970.
+    n_most : integer array of shape (p,), or None in files of before
+        In how many rows the most frequent value is, or in more: of training and of calibration, added up.
     """
 
     names: Array
@@ -144,6 +157,8 @@ class Profile:
     knows_all: Array
     n_calibration: int
     n_unseen: IntArray
+    days: list[str]
+    n_most: IntArray | None
 
     @classmethod
     def of(cls, X: Any, known: Sequence[Array | None], may_miss: Array) -> Profile | None:
@@ -171,6 +186,7 @@ class Profile:
         profile = cls(
             names, kinds, 0, np.zeros(p, np.int64), empty, empty, empty, np.empty(p, dtype=object),
             np.ones(p, bool), tuple(levels), may_miss, _rarely_new(columns, levels), 0, np.zeros(p, np.int64),
+            list(getattr(X, "attrs", {}).get("days", [])), np.zeros(p, np.int64),
         )  # fmt: skip
         of_training = profile.with_rows(columns)
         return of_training._replace(may_miss=may_miss | (of_training.n_missing > 0))
@@ -183,6 +199,7 @@ class Profile:
             self.constant.copy(),
             self.is_constant.copy(),
         )
+        n_most = None if self.n_most is None else self.n_most.copy()
         n = next((len(each.values) for each in columns if each is not None), 0)
         for k, column in enumerate(columns):
             if column is None or column.is_number != (self.kinds[k] == "number"):
@@ -191,7 +208,10 @@ class Profile:
             present = column.present
             first = self.n_rows == 0
             n_missing[k] += n - len(present)
-            values = set(np.unique(present).tolist()) if column.is_number else set(present.tolist())
+            counts = column.counts
+            if n_most is not None:
+                n_most[k] += max(counts.values(), default=0)
+            values = set(counts)
             values |= {None} if len(present) < n else set()
             values |= set() if first else {constant[k]}
             is_constant[k] &= len(values) <= 1
@@ -201,7 +221,7 @@ class Profile:
                 middle[k] = np.median(np.abs(present)) if np.isnan(middle[k]) else middle[k]
         return self._replace(
             n_rows=self.n_rows + n, n_missing=n_missing, low=low, high=high, middle=middle,
-            constant=constant, is_constant=is_constant,
+            constant=constant, is_constant=is_constant, n_most=n_most,
         )  # fmt: skip
 
     def calibrated(self, others: Any, n_unseen: IntArray, n_calibration: int) -> Profile:
@@ -217,18 +237,24 @@ class Profile:
             raise ValueError("X must be a dense array or a frame, as the rows of the fit were.")
         return BatchColumns.of(self, columns, num_samples(X))
 
-    def strange_rows(self, X: Any) -> Array:
-        """Return which rows hold categories that were not seen, or miss values that were never missing."""
+    def strange_columns(self, X: Any) -> Array:
+        """Return where rows hold categories that were not seen, or miss what was never missing, (n, p)."""
         columns = columns_of(X, list(self.kinds == "category"))
-        strange = np.zeros(num_samples(X), dtype=bool)
+        strange = np.zeros((num_samples(X), len(self.names)), dtype=bool)
         for k, column in enumerate(columns or []):
             if column is None:
                 continue
             if not self.may_miss[k]:
-                strange |= column.missing
+                strange[:, k] |= column.missing
             if (levels := self.levels[k]) is not None and self.knows_all[k] and not column.is_number:
-                strange |= _unseen(column, levels)
+                strange[:, k] |= _unseen(column, levels)
         return strange
+
+    def strange_codes(self, given: Array) -> Array:
+        """Return which rows are so, of rows as numbers: categories as codes, below zero if not seen."""
+        knows_levels = self.knows_all & np.array([levels is not None for levels in self.levels])
+        lacks = np.isnan(given[:, ~self.may_miss]).any(axis=1)
+        return np.asarray(lacks | (given[:, knows_levels] < 0).any(axis=1))
 
     def _replace(self, **changes: Any) -> Profile:
         return Profile(**{**vars(self), **changes})
@@ -243,21 +269,24 @@ class BatchColumns:
     n_rows : int
     has_other_type : boolean array of shape (p,)
         Whether a column of numbers holds text, or dates.
-    n_missing, n_unseen, n_below, n_above, n_other : integer arrays of shape (p,)
-        Values that are missing, categories not seen, numbers beyond the range, and values that differ from
-        the constant.
+    n_missing, n_unseen, n_first, n_below, n_above, n_other : integer arrays of shape (p,)
+        Values that are missing, categories not seen, the most frequent of them alone, numbers beyond the
+        range, and values that differ from the constant.
     n_small : integer array of shape (p,)
         Numbers of a size below that of half of the reference.
     middle, lowest, highest : arrays of shape (p,)
         The median of the sizes of numbers, and their range.
     examples : list of p tuples
         The most frequent categories that were not seen.
+    only : list of p values
+        The one that all rows hold that hold any, None if there are several.
     """
 
     n_rows: int
     has_other_type: Array
     n_missing: IntArray
     n_unseen: IntArray
+    n_first: IntArray
     n_below: IntArray
     n_above: IntArray
     n_other: IntArray
@@ -266,14 +295,15 @@ class BatchColumns:
     lowest: Array
     highest: Array
     examples: list[tuple[Any, ...]]
+    only: list[Any]
 
     @classmethod
     def of(cls, profile: Profile, columns: list[Values | None], n_rows: int) -> BatchColumns:
         p = len(columns)
-        counts = {name: np.zeros(p, np.int64) for name in
-                  ("n_missing", "n_unseen", "n_below", "n_above", "n_other", "n_small")}  # fmt: skip
+        names = ("n_missing", "n_unseen", "n_first", "n_below", "n_above", "n_other", "n_small")
+        counts = {name: np.zeros(p, np.int64) for name in names}
         numbers = {name: np.full(p, np.nan) for name in ("middle", "lowest", "highest")}
-        other, examples = np.zeros(p, bool), [()] * p
+        other, examples, only = np.zeros(p, bool), [()] * p, [None] * p
         for k, column in enumerate(columns):
             if profile.kinds[k] == "other":
                 continue
@@ -282,6 +312,7 @@ class BatchColumns:
                 continue
             present, found = column.present, {}
             found["n_missing"] = n_rows - len(present)
+            only[k] = _the_one(present)
             if profile.is_constant[k]:
                 constant = profile.constant[k]
                 same = found["n_missing"] if constant is None else int((present == constant).sum())
@@ -294,11 +325,16 @@ class BatchColumns:
                 numbers["middle"][k] = np.median(np.abs(present))
             elif (levels := profile.levels[k]) is not None and not column.is_number:
                 unseen = Counter(column.values[_unseen(column, levels)].tolist())
-                found["n_unseen"] = sum(unseen.values())
+                found["n_unseen"], found["n_first"] = unseen.total(), max(unseen.values(), default=0)
                 examples[k] = tuple(level for level, _ in unseen.most_common(_EXAMPLES))
             for name, count in found.items():
                 counts[name][k] = count
-        return cls(n_rows=n_rows, has_other_type=other, examples=examples, **counts, **numbers)
+        return cls(n_rows=n_rows, has_other_type=other, examples=examples, only=only, **counts, **numbers)
+
+
+def _the_one(values: Array) -> Any:
+    """Return the value that all are, None if there are others or none."""
+    return values[0] if len(values) and (values == values[0]).all() else None
 
 
 def _unseen(column: Values, levels: Array) -> Array:
@@ -315,8 +351,7 @@ def _rarely_new(columns: list[Values | None], levels: list[Array | None]) -> Arr
     shares = np.full(len(columns), np.inf)
     for k, column in enumerate(columns):
         if column is not None and levels[k] is not None:
-            counts = Counter(column.present.tolist()).values()
-            shares[k] = sum(count == 1 for count in counts) / max(len(column.values), 1)
+            shares[k] = sum(count == 1 for count in column.counts.values()) / max(len(column.values), 1)
     order = np.argsort(shares, kind="stable")
     found = np.zeros(len(columns), dtype=bool)
     found[order] = np.cumsum(shares[order]) <= _MOST_NEW

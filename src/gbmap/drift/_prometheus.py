@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from gbmap.drift._state import SOURCES
+
 if TYPE_CHECKING:
     from gbmap.drift.monitor import DriftMonitor
 
@@ -25,9 +27,9 @@ def exposition(monitor: DriftMonitor, labels: dict[str, str]) -> str:
 
 def _found(monitor: DriftMonitor) -> list[tuple[str, str, str, dict[str, Any]]]:
     """Return name, kind, words and values of each metric, the values by their source."""
-    timeline, streams = monitor._timeline, {"rows": monitor._of_rows, "labels": monitor._of_labels}
-    p_values = {source: monitor._p_value(source) for source in streams}
-    capitals = {source: stream.martingale.log_capital for source, stream in streams.items()}
+    state, timeline = monitor.state_, monitor.state_.timeline
+    p_values = monitor.p_values_
+    capitals = {source: state.evidence(source).martingale.log_capital for source in SOURCES}
     last = timeline.numbers[-1, 0] if len(timeline) else 0
     alarms, expected, known = (
         {"": timeline.mean(name, of, last)}
@@ -39,12 +41,17 @@ def _found(monitor: DriftMonitor) -> list[tuple[str, str, str, dict[str, Any]]]:
         ("waiting_rows", "gauge", "Rows that wait for their labels.", {"": monitor.n_waiting_}),
         ("drift", "gauge", "1 once the alarm has been raised.", {"": int(bool(monitor.alarms_))}),
         ("level", "gauge", "The chance of a false alarm over the whole life.", {"": monitor.level}),
-        ("p_value", "gauge", "The chance of as much evidence without a change, at any time.", p_values),
+        (
+            "p_value",
+            "gauge",
+            "The chance of as much evidence without a change, at any time.",
+            p_values,
+        ),
         ("log_capital", "gauge", "The logarithm of what bets against no change have won.", capitals),
         ("alarm_share", "gauge", "The share of alarmed rows of the last batch.", alarms),
         ("expected_loss", "gauge", "The expected loss of the last batch.", expected),
         ("mean_loss", "gauge", "The mean of the known losses of the last batch.", known),
-        ("calibration_loss", "gauge", "That of calibration rows.", {"": monitor._calibration_loss}),
+        ("calibration_loss", "gauge", "That of calibration rows.", {"": state.calibration_loss}),
     ]
 
 

@@ -51,7 +51,7 @@ class Timeline:
 
     def add_label(self, row: int, loss: float) -> None:
         """Add the loss of a row that came before."""
-        record = max(int(np.searchsorted(self["first_row"], row, side="right")) - 1, 0)
+        record = self.record_of(row)
         self.numbers[record, _COLUMNS.index("n_labelled")] += 1.0
         self.numbers[record, _COLUMNS.index("realised")] += loss
 
@@ -67,7 +67,7 @@ class Timeline:
 
     def mean(self, name: str, of: str, since: int = 0) -> float | None:
         """Return a sum divided by a number, over the records from that of a row on; None of nothing."""
-        first = max(int(np.searchsorted(self["first_row"], since, side="right")) - 1, 0)
+        first = self.record_of(since)
         total = float(self[of][first:].sum())
         return float(self[name][first:].sum()) / total if total else None
 
@@ -75,7 +75,23 @@ class Timeline:
         """Return the time at which the record of a row begins; empty if it is not known."""
         if not len(self):
             return ""
-        return self.begins[max(int(np.searchsorted(self["first_row"], row, side="right")) - 1, 0)]
+        return self.begins[self.record_of(row)]
+
+    def record_of(self, row: int) -> int:
+        """Return the position of the record that holds a row."""
+        return max(int(np.searchsorted(self["first_row"], row, side="right")) - 1, 0)
+
+    def means(self, name: str, of: str) -> Array:
+        """Return a sum divided by a number in each record, of shape (n,); NaN of nothing."""
+        counts = self[of]
+        return np.divide(self[name], counts, out=np.full(len(self), np.nan), where=counts > 0)
+
+    def of_at_most(self, n: int) -> Timeline:
+        """Return the records, neighbouring ones as one while there are more than so many."""
+        merged = Timeline(self.numbers, self.begins, self.ends)
+        while len(merged) > n:
+            merged._merge()
+        return merged
 
     def _merge(self) -> None:
         n = len(self) // 2 * 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import Any
@@ -12,7 +12,6 @@ from scipy.stats import wasserstein_distance
 
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
-from gbmap._fitted.words import HalfSpace
 from gbmap._utils.plain import plain
 from gbmap._utils.scikit_learn import num_samples
 from gbmap._utils.shown import Result, Shown, cell, largest_first, percents
@@ -20,13 +19,14 @@ from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.drift._calibration import Calibration, Measures, Outcome
 from gbmap.drift._drifter import Drifter
-from gbmap.drift._estimating import estimated
-from gbmap.drift._evidence import Alarm, columns_in
+from gbmap.drift._facts import NewClasses
+from gbmap.drift._gauge import Gauge
 from gbmap.drift._groups import Groups
 from gbmap.drift._inference import shift_p_values
-from gbmap.drift._judging import Settings, judge
+from gbmap.drift._judging import Evidence, Settings, judge
 from gbmap.drift._monitored import ScoredRows, chunks
 from gbmap.drift._sides import Side
+from gbmap.drift.constants import ConstantColumn
 from gbmap.drift.loss_estimate import LossEstimate
 from gbmap.drift.verdict import DriftVerdict
 
@@ -55,8 +55,7 @@ class CoordinateShifts(Result):
     distances : array of shape (M,)
         W1(f_j), the Wasserstein distance between batch and reference: at least the size of the shift.
     half_spaces : array of str of shape (M,)
-        Where the learner is active, in words: at most three terms that follow w . x + c on the reference
-        rows, rounded.
+        Where the learner is active, in words, as in `gbmap.inspection.LearnerCards`, by the reference rows.
     outputs : integer array of shape (M,)
         The position of the output that a coordinate adds to.
 
@@ -98,7 +97,7 @@ class RegionShifts(Result):
     active_learners : array of str of shape (R,)
         The names of the output's active learners, such as "f1, f4"; empty for the last two regions.
     descriptions : array of str of shape (R,)
-        At most three half-spaces that tell the region's reference rows from the others best.
+        The region in words, as in `gbmap.inspection.Regions`, by the reference rows.
     n_rows, share : arrays of shape (R,)
         Rows of the batch, and their share.
     n_reference_rows, reference_share : arrays of shape (R,)
@@ -341,36 +340,38 @@ class DriftAssessment(Result):
 
 
 def assess_rows(
-    drifter: Drifter,
+    gauge: Gauge,
     X: Any,
     y: Array | None,
-    *,
-    calibration: Calibration | None,
-    alarm: Alarm,
+    new_classes: NewClasses | None,
     settings: Settings,
+    constants: Sequence[ConstantColumn],
 ) -> DriftAssessment:
     """Assess a batch of rows of the user's; see `DriftDetector.assess`."""
     settings.check()
+    drifter, calibration, alarm = gauge.reference("assess"), gauge.known, gauge.alarm
     monitored, fitted = drifter.monitored, drifter.monitored.fitted
     feature_names = fitted.feature_names  # followed back before anything else is computed
     batch, measures, outcome = _read_batch(drifter, X, y)
     losses = None if outcome is None else outcome.losses
-    indicators = measures.indicators(alarm.distance_weight)
-    reference, words = drifter.reference(), drifter.half_spaces
-    evidence = alarm.evidence(batch.mean, batch.variance, measures, outcome, columns_in(monitored, X))
+    indicators, alarms = measures.indicators(alarm.distance_weight), alarm.raised(measures)
+    reference, columns = drifter.reference, monitored.columns_in(X)
+    evidence = Evidence(batch.scores, measures, alarms, outcome, columns, constants, new_classes)
     level = settings.level
-    estimate = None if calibration is None else estimated(calibration, drifter, measures, 1 - level)
+    estimate = None if calibration is None else gauge.estimate(measures, 1 - level)
+    verdict = None if estimate is None else judge(gauge, evidence, estimate, settings)
     return DriftAssessment(
         n_rows=len(indicators),
         n_reference_rows=len(reference.scores),
-        **alarm.shares(evidence, calibration),
+        share_over_threshold=None if alarms is None else float(alarms.mean()),
+        calibration_share_over_threshold=None
+        if calibration is None or alarms is None
+        else gauge.n_calibration_alarms / len(calibration.losses),
         **_test(batch, reference, calibration, settings.delta * drifter.neighbours.values.std(axis=0)),
         confidence=1 - level,
-        verdict=None
-        if calibration is None or estimate is None
-        else judge(drifter, calibration, evidence, estimate, alarm.threshold, settings),
-        **_contributions(drifter, batch, reference, words),
-        **_regions(drifter, batch, reference, words, indicators, losses),
+        verdict=verdict,
+        **_contributions(drifter, batch, reference),
+        **_regions(drifter, batch, reference, indicators, losses),
         **_expected_loss(calibration, estimate),
         mean_loss=None if outcome is None else float(outcome.known.losses.mean()),
         feature_names=feature_names,
@@ -410,7 +411,7 @@ def _test(batch: Side, reference: Side, calibration: Calibration | None, delta: 
     }
 
 
-def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[HalfSpace]) -> dict[str, Any]:
+def _contributions(drifter: Drifter, batch: Side, reference: Side) -> dict[str, Any]:
     """Return how the shift splits, by feature and by coordinate, and how far distributions have moved."""
     fitted, shares = drifter.monitored.fitted, batch.shares - reference.shares
     of_inputs, distances = fitted.ensemble.sum_outputs(shares), _distances(batch.phi, reference.phi)
@@ -426,7 +427,7 @@ def _contributions(drifter: Drifter, batch: Side, reference: Side, words: list[H
             names=drifter.monitored.coordinate_names,
             shifts=shares.sum(axis=0),
             distances=distances,
-            half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
+            half_spaces=drifter.half_spaces,
             outputs=fitted.ensemble.outputs,
         ),
     }
@@ -451,7 +452,6 @@ def _regions(
     drifter: Drifter,
     batch: Side,
     reference: Side,
-    words: list[HalfSpace],
     indicators: Array,
     losses: Array | None,
 ) -> dict[str, Any]:
@@ -459,7 +459,7 @@ def _regions(
     n_outputs, names = batch.scores.shape[1], drifter.monitored.coordinate_names
     groups = [Groups.of(*patterns) for patterns in zip(batch.patterns, reference.patterns)]
     tables = [
-        group.table(words[k::n_outputs], names[k::n_outputs], drifter.inputs)
+        group.table(drifter.teller, names[k::n_outputs])
         | group.means(indicators, losses)
         | group.shifts(batch.scores[:, k], reference.scores[:, k])
         | {"outputs": np.full(len(group.patterns) + 2, k)}

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from gbmap._core.arrays import in_memory
-from gbmap._utils.missing import known_labels
-from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
-from gbmap._utils.scikit_learn import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    fit_context,
-    num_samples,
-    safe_indexing,
-)
+from gbmap._utils.sampling import seed_of
+from gbmap._utils.scikit_learn import HasMethods, Interval, StrOptions, fit_context
 from gbmap._utils.typing import Array
-from gbmap.drift._alarm import IndicatorAlarm
-from gbmap.drift._calibration import Calibration, Measures, Outcome
+from gbmap.drift._alarm import Alarm
+from gbmap.drift._calibration import Calibration, Measures
 from gbmap.drift._drifter import Drifter
-from gbmap.drift._estimating import estimated
-from gbmap.drift._evidence import Alarm, columns_in, gather
-from gbmap.drift._held_out import HeldOut, check_held_out
-from gbmap.drift._judging import Settings, judge, judge_columns
+from gbmap.drift._fitting import DetectorPlan
+from gbmap.drift._gauge import Gauge
+from gbmap.drift._judging import Evidence, Settings, judge, judge_columns
 from gbmap.drift._measuring import Measuring
-from gbmap.drift._monitored import ScoredRows, is_fitted, labels_of, monitor
-from gbmap.drift._spread import SpreadDrifter
+from gbmap.drift._reading import read_batch, read_rows, read_y
+from gbmap.drift._threshold import CalibratedAlarm
 from gbmap.drift.assessment import DriftAssessment, assess_rows
+from gbmap.drift.constants import ConstantColumn
 from gbmap.drift.explanation import DriftExplanation
 from gbmap.drift.loss_estimate import LossEstimate
 from gbmap.drift.verdict import DriftVerdict
 
 
-class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
+class DriftDetector(CalibratedAlarm, BaseEstimator):  # type: ignore[misc]
     """Tell, without labels, which new rows a model's prediction should not be trusted on.
 
     The indicator of a row is ``|f - f_kNN| + d_k``: how far the prediction is from the mean of the k training
@@ -101,6 +89,8 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         The fitted model.
     reference_inputs_ : array or CSR matrix of shape (n, q)
         The reference rows as the GBMAP takes them: in a pipeline, after the steps before it.
+    gauge_ : object
+        What the package's other parts ask of a fitted detector; it may change with any version.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
 
@@ -139,8 +129,6 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
     }
-
-    offset_: float
 
     def __init__(
         self,
@@ -188,87 +176,49 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         -------
         self : DriftDetector
         """
-        X = self._read_rows(X, reset=True)
+        X = read_rows(self, X, reset=True)
         if (X_cal is None) != (y_cal is None):
             raise ValueError("X_cal and y_cal must be given together, or neither of them.")
-        was_fitted = self.estimator is not None and is_fitted(self.estimator)
-        y = _read_y(y, X, "y")
+        y = read_y(y, X, "y")
         if self.measure == "spread" and self.distance_weight:
             raise ValueError(
                 f"distance_weight must be 0 with measure='spread', which has no distances, "
                 f"got {self.distance_weight!r}."
             )
-        self._seed = seed_of(self.random_state) % 2**32
-        self._drifter, rows = self._make_drifter(X, y)
-        monitored = self._drifter.monitored
-        self.estimator_ = monitored.model
-        self.faithfulness_ = monitored.faithfulness(X, rows.phi, rows.scores)
-        self._calibration: Calibration | None = None
+        held_out = None
+        if X_cal is not None:
+            X_cal = read_rows(self, X_cal)
+            held_out = X_cal, read_y(y_cal, X_cal, "y_cal")
+        found = self._plan().fitted(X, y, held_out)
+        self._drifter: Measuring = found.drifter
+        self._calibration: Calibration | None = found.calibration
+        self.estimator_ = found.drifter.monitored.model
+        self.faithfulness_ = found.faithfulness
         self.__dict__.pop("threshold_", None)  # of an earlier fit
         self.__dict__.pop("offset_", None)
-        deviation = monitored.values(X, y, rows.scores).std(axis=0)
-        if X_cal is not None:
-            X_cal = self._read_rows(X_cal)
-            y_cal = _read_y(y_cal, X_cal, "y_cal")
-            lot = HeldOut.of(self._drifter, X_cal, y_cal)
-            check_held_out(monitored, self._drifter.rounding, (rows.phi, y), (lot.rows.phi, y_cal))
-            self._calibrate([lot], deviation, X_cal)
-            self.faithfulness_ = monitored.faithfulness(X_cal, lot.rows.phi, lot.rows.scores)
-        elif not was_fitted and (folds := self._folds(y)) is not None:
-            lots = self._cross_fit(X, y, folds)
-            self._calibrate(lots, deviation, None)
-            assert self._calibration is not None
-            reaches = [lot.measures.reach for lot in lots]
-            self._calibration = self._calibration.crossed(rows.scores, reaches)
-        self.calibration_size_ = 0 if self._calibration is None else len(self._calibration.indicators)
-        if self._calibration is not None:
+        self.calibration_size_ = 0 if found.calibration is None else len(found.calibration.indicators)
+        if found.calibration is not None:
             self.set_threshold(false_alarm_rate=self.false_alarm_rate)
         return self
 
-    def _make_drifter(self, X: Any, y: Array) -> tuple[Measuring, ScoredRows]:
-        monitored = monitor(self.estimator, X, y, self.surrogate, self._seed)
-        given = monitored.fitted.read_given(X)
-        monitored = monitored.met(X, given)
-        rows = monitored.read(X, given)
-        if self.measure == "spread":
-            return SpreadDrifter.of(monitored, rows), rows
-        search = (self.n_neighbors, self.algorithm, self.n_jobs)
-        return Drifter.of(monitored, rows, X, y, search), rows
-
-    def _cross_fit(self, X: Any, y: Array, folds: Any) -> list[HeldOut]:
-        """Return what each fold is like for the model and the reference rows of the others."""
-        lots = []
-        for train, test in folds.split(np.zeros(len(y)), y):
-            drifter, _ = self._make_drifter(safe_indexing(X, train), y[train])
-            lots.append(HeldOut.of(drifter, safe_indexing(X, test), y[test]))
-        return lots
-
-    def _calibrate(self, lots: list[HeldOut], deviation: Array, others: Any) -> None:
-        """Keep what held-out rows are like; `others` are these if the reference does not hold them."""
-        self._calibration = Calibration.of(
-            Measures.join([lot.measures for lot in lots]),
-            Outcome.join([lot.outcome for lot in lots]),
-            np.concatenate([lot.rows.scores for lot in lots]),
-            deviation,
+    def _plan(self) -> DetectorPlan:
+        return DetectorPlan(
+            self.estimator,
+            self.surrogate,
+            self.measure == "spread",
+            (self.n_neighbors, self.algorithm, self.n_jobs),
             self._weight,
-            self._rounding,
+            self.cv,
+            seed_of(self.random_state) % 2**32,
         )
-        monitored, n_rows = self._drifter.monitored, sum(len(lot.rows.scores) for lot in lots)
-        if monitored.profile is not None:
-            n_unseen = np.sum([lot.n_unseen for lot in lots], axis=0)
-            profile = monitored.profile.calibrated(others, n_unseen, n_rows)
-            self._drifter = replace(self._drifter, monitored=replace(monitored, profile=profile))  # type: ignore[type-var]
 
-    def _folds(self, y: Array) -> Any:
-        """Return how to cut the rows, or None if they are too few to leave neighbours in every fold."""
-        is_classes = self._drifter.monitored.classes is not None
-        smallest = int(np.unique(y, return_counts=True)[1].min()) if is_classes else len(y)
-        n_folds = min(self.cv, smallest)
-        needed = self.n_neighbors if self.measure == "neighbours" else 1
-        if n_folds < 2 or len(y) - -(-len(y) // n_folds) < needed:
-            return None
-        kind = StratifiedKFold if is_classes else KFold
-        return kind(n_folds, shuffle=True, random_state=self._seed)
+    @property
+    def gauge_(self) -> Gauge:
+        """What the package's other parts ask of a fitted detector."""
+        check_is_fitted(self)
+        rounding = (1 + self._weight) * self._drifter.rounding
+        alarm = Alarm.of(getattr(self, "threshold_", None), self._weight, rounding, self._calibration)
+        return Gauge(self._drifter, self._calibration, alarm)
 
     def indicator(self, X: Any) -> Array:
         """Return the drift indicator, in the units of y (log-odds for classes).
@@ -285,30 +235,9 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         """
         return self._measure(X).indicators(self._weight)
 
-    def _ranks(self, X: Any) -> Array:
-        return self._measure(X).ranks(self._weight)
-
     def _measure(self, X: Any) -> Measures:
-        return self._checked_drifter().measure(self._read_rows(X))
-
-    def _checked_drifter(self) -> Measuring:
-        check_is_fitted(self)
-        self._drifter.check_model()
-        return self._drifter
-
-    def _with_reference(self, what: str) -> Drifter:
-        drifter = self._checked_drifter()
-        if not isinstance(drifter, Drifter):
-            raise ValueError(
-                f"{what} needs reference rows, which a detector with measure='spread' does not keep; fit one "
-                "with measure='neighbours'."
-            )
-        return drifter
-
-    def _decide(self, ranks: Array) -> Array:
-        if not hasattr(self, "threshold_"):
-            self._need_calibration()
-        return super()._decide(ranks)
+        gauge = self.gauge_  # an unfitted detector cannot read rows
+        return gauge.measure(read_rows(self, X))
 
     @property
     def reference_inputs_(self) -> Any:
@@ -325,10 +254,6 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             return 0.0 if self.measure == "spread" else 1.0
         return self.distance_weight
 
-    @property
-    def _rounding(self) -> float:
-        return (1 + self._weight) * self._drifter.rounding
-
     def indicator_and_loss(self, X: Any, y: Any, name: str = "y") -> tuple[Array, Array]:
         """Return the drift indicator of rows with labels, and the loss that the model has on them.
 
@@ -343,129 +268,16 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         -------
         indicator, loss : arrays of shape (n,)
         """
-        drifter, rows = self._checked_drifter(), self._read_rows(X)
-        _, measures, outcome = drifter.read_and_measure(rows, _read_y(y, rows, name), name)
+        drifter, rows = self._checked().drifter, read_rows(self, X)
+        _, measures, outcome = drifter.read_and_measure(rows, read_y(y, rows, name), name)
         assert outcome is not None
         return measures.indicators(self._weight), outcome.losses
 
-    def p_values(self, X: Any) -> Array:
-        """Return conformal p-values: small for rows unlike the calibration rows.
-
-        For rows exchangeable with the calibration rows the chance of a p-value of at most a is at
-        most a. After cross-fitting that holds nearly, since the folds' models differ.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, p)
-
-        Returns
-        -------
-        p : array of shape (n,)
-            Multiples of ``1 / (calibration_size_ + 1)``.
-        """
-        return self._p_values(self._ranks(X))
-
-    def _p_values(self, ranks: Array) -> Array:
-        return self._need_calibration().p_values(ranks, self._rounding)
-
-    def alarms(self, X: Any) -> dict[str, Any]:
-        """Return all that is known of each row, of one measurement.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, p)
-
-        Returns
-        -------
-        alarms : dict of arrays of shape (n,)
-            "indicator"; "p_value", None without calibration rows; "is_alarm", None without a threshold.
-        """
-        measures = self._measure(X)
-        ranks = measures.ranks(self._weight)
-        return {
-            "indicator": measures.indicators(self._weight),
-            "p_value": None if self._calibration is None else self._p_values(ranks),
-            "is_alarm": self._decide(ranks) < 0 if hasattr(self, "threshold_") else None,
-        }
-
-    def _read_rows(self, X: Any, *, reset: bool = False) -> Any:
-        """Return rows with the right columns; what they hold, the model's own validation sees to."""
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        return validate_data(
-            self,
-            in_memory(X),
-            reset=reset,
-            accept_sparse="csr",
-            dtype=None,
-            ensure_all_finite=False,
-            ensure_min_samples=1,
-        )
-
-    def _need_calibration(self) -> Calibration:
-        check_is_fitted(self)
-        if self._calibration is None:
-            raise ValueError(
-                "this needs calibration rows: pass X_cal and y_cal to fit, rows that the estimator was not "
-                "trained on; or an unfitted estimator with enough rows, of each class, to be cross-fitted."
-            )
-        return self._calibration
-
-    def set_threshold(
-        self,
-        threshold: float | None = None,
-        *,
-        quantile: float | None = None,
-        false_alarm_rate: float | None = None,
-        tolerated_loss: float | None = None,
-    ) -> Self:
-        """Set the level of alarm anew; nothing is refitted. Exactly one of the arguments is to be given.
-
-        Parameters
-        ----------
-        threshold : float, default=None
-            The level itself, in the units of the indicator.
-        quantile : float, default=None
-            The quantile of the calibration indicators, in [0, 1].
-        false_alarm_rate : float, default=None
-            A row raises the alarm if and only if its p-value is at most this, in [0, 1]: of rows like the
-            calibration rows, at most this share. The level is infinite, and no row raises the alarm, if
-            there are fewer than ``1 / false_alarm_rate - 1`` calibration rows.
-        tolerated_loss : float, default=None
-            The expected loss up to which a row is to pass, in the units of the model's loss. The
-            level is then that of the calibration rows at which the loss, as a rising function of
-            the indicator, exceeds it.
-
-        Returns
-        -------
-        self : DriftDetector
-        """
-        check_is_fitted(self)
-        ways = {
-            "threshold": threshold, "quantile": quantile, "false_alarm_rate": false_alarm_rate,
-            "tolerated_loss": tolerated_loss,
-        }  # fmt: skip
-        given = [(name, value) for name, value in ways.items() if value is not None]
-        if len(given) != 1:
-            names = " and ".join(name for name, _ in given) or "none"
-            raise ValueError(f"set_threshold takes exactly one of {', '.join(ways)}; got {names}.")
-        name, value = given[0]
-        share = name in ("quantile", "false_alarm_rate")
-        if not (isinstance(value, Real) and 0 <= value <= (1 if share else np.inf)):
-            rule = "a number between 0 and 1" if share else "a number of at least 0"
-            raise ValueError(f"{name} must be {rule}, got {value!r}.")
-        if name != "threshold":
-            calibration = self._need_calibration()
-            if name == "tolerated_loss":
-                value = calibration.level_of_loss(float(value))
-            elif name == "quantile":
-                value = calibration.level_of_quantile(float(value))
-            else:
-                value = calibration.level_of_rate(float(value))
-        self.threshold_ = float(value)
-        self.offset_ = -self.threshold_
-        return self
+    def _checked(self) -> Gauge:
+        """Return the gauge, if the model is still the one that it was."""
+        gauge = self.gauge_
+        gauge.drifter.check_model()
+        return gauge
 
     def estimate_loss(self, X: Any, *, confidence: float = 0.9) -> LossEstimate:
         """Return the loss to expect, of each row and on average, without labels.
@@ -486,10 +298,10 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         -------
         estimate : LossEstimate
         """
-        calibration = self._need_calibration()
-        if not (isinstance(confidence, Real) and 0 < confidence < 1):
-            raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
-        return estimated(calibration, self._drifter, self._measure(X), float(confidence))
+        gauge = self.gauge_
+        _ = gauge.calibration  # else an error, before anything is computed
+        _check_confidence(confidence)
+        return gauge.estimate(gauge.measure(read_rows(self, X)), float(confidence))
 
     def explain(self, X: Any) -> DriftExplanation:
         """Split f - f_kNN of each row into extrapolation, by feature, and local misfit.
@@ -506,7 +318,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         -------
         explanation : DriftExplanation
         """
-        return self._with_reference("explain").explain(self._read_rows(X))
+        return self._checked().reference("explain").explain(read_rows(self, X))
 
     def assess(
         self,
@@ -517,6 +329,7 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         tolerated_alarms: float = 0.1,
         tolerated_increase: float = 0.1,
         confidence: float = 0.95,
+        constants: Sequence[ConstantColumn] = (),
     ) -> DriftAssessment:
         """Compare a batch of rows with the reference rows: whether predictions have shifted, why and where.
 
@@ -533,6 +346,8 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             As those of `verdict`.
         confidence : float, default=0.95
             One less the level of the verdict; and that of the interval of the expected loss.
+        constants : sequence of ConstantColumn, default=()
+            As those of `verdict`.
 
         Returns
         -------
@@ -554,12 +369,11 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         >>> round(drift.shift, 1), abs(drift.contributions).round(1).tolist()
         (1.0, [1.0, 0.0])
         """
-        drifter = self._with_reference("assess")
-        if not (isinstance(confidence, Real) and 0 < confidence < 1):
-            raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")
-        X, y = self._read_batch(X, y)
+        gauge = self._checked()
+        gauge.reference("assess")
+        _check_confidence(confidence)
         settings = Settings(delta, tolerated_alarms, tolerated_increase, round(1 - float(confidence), 12))
-        return assess_rows(drifter, X, y, calibration=self._calibration, alarm=self._alarm, settings=settings)
+        return assess_rows(gauge, *read_batch(self, X, y), settings, constants)
 
     def verdict(
         self,
@@ -570,14 +384,16 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         tolerated_alarms: float = 0.1,
         tolerated_increase: float = 0.1,
         level: float = 0.05,
+        constants: Sequence[ConstantColumn] = (),
     ) -> DriftVerdict:
         """Tell whether the model can still be trusted on a batch of rows, and if not, why.
 
         Asked are whether the mean prediction has shifted, whether more rows raise the alarm, what loss is to
         be expected, with labels whether the loss has grown, and of each column whether there are categories
         that were not seen, other shares of missing values, numbers out of range or of other units, values
-        beside a constant, or another type. Everything is compared with rows that the model was not fitted
-        to, and one error rate is for all of it.
+        beside a constant, one value where there were several, or another type, and of labels whether there
+        are classes that the model does not know. Everything is compared with rows that the model was not
+        fitted to, and one error rate is for all of it.
 
         Parameters
         ----------
@@ -595,6 +411,9 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
             By how much of itself the mean loss may grow.
         level : float, default=0.05
             The chance of a verdict other than "none" if nothing has changed is at most this.
+        constants : sequence of ConstantColumn, default=()
+            Columns that had one value in training and are no part of X, as `TableModel.constants` tells them
+            of a table: the verdict says if they hold other values now.
 
         Returns
         -------
@@ -620,36 +439,17 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         >>> print(detector.verdict(X[500:], 2 * y[500:]).findings[0].kind)
         loss
         """
-        drifter, calibration = self._checked_drifter(), self._need_calibration()
+        gauge = self._checked()
+        calibration = gauge.calibration
         settings = Settings(delta, tolerated_alarms, tolerated_increase, level)
         settings.check()
-        X, y = self._read_batch(X, y)
-        columns = columns_in(drifter.monitored, X)
+        X, y, new_classes = read_batch(self, X, y)
+        columns = gauge.monitored.columns_in(X)
         if columns is not None and columns.has_other_type.any():
-            return judge_columns(drifter, columns, len(calibration.losses), float(level))
-        evidence = gather(drifter, X, y, self._alarm, columns)
-        estimate = estimated(calibration, drifter, evidence.measures, 1 - float(level))
-        return judge(drifter, calibration, evidence, estimate, self._alarm.threshold, settings)
-
-    def _read_batch(self, X: Any, y: Any) -> tuple[Any, Array | None]:
-        X = self._read_rows(X)
-        if y is not None and num_samples(y) != num_samples(X):
-            raise ValueError(f"y must have as many rows as X, {num_samples(X)}, got {num_samples(y)}.")
-        if y is None:
-            return X, None
-        labels = labels_of(y)
-        n_known = len(known_labels(labels))
-        if n_known == len(labels):
-            return X, _read_y(y, X, "y")
-        return X, labels if n_known else None
-
-    @property
-    def _alarm(self) -> Alarm:
-        threshold = getattr(self, "threshold_", None)
-        known = None if self._calibration is None else self._calibration.indicators
-        if threshold == np.inf and known is not None and np.isfinite(known).all():
-            threshold = None  # there are too few rows for one
-        return Alarm(threshold, self._weight, self._rounding)
+            return judge_columns(gauge.drifter, columns, constants, len(calibration.losses), float(level))
+        evidence = Evidence.of(gauge, X, y, columns=columns, constants=constants, new_classes=new_classes)
+        estimate = gauge.estimate(evidence.measures, 1 - float(level))
+        return judge(gauge, evidence, estimate, settings)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_drifter")
@@ -661,10 +461,6 @@ class DriftDetector(IndicatorAlarm, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _read_y(y: Any, X: Any, name: str) -> Array:
-    """Return y as an array, of as many rows as X."""
-    if y is None:
-        raise ValueError(f"DriftDetector requires y to be passed, but the target {name} is None.")
-    values: Array = check_array(in_memory(y), ensure_2d=False, dtype=None, input_name=name)
-    check_consistent_length(X, values)
-    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+def _check_confidence(confidence: float) -> None:
+    if not (isinstance(confidence, Real) and 0 < confidence < 1):
+        raise ValueError(f"confidence must be a number between 0 and 1, got {confidence!r}.")

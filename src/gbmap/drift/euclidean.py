@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbmap._core.arrays import in_memory
-from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import whole_or_undone
+from gbmap._utils.sampling import seed_of
 from gbmap._utils.scikit_learn import Interval, fit_context
 from gbmap._utils.typing import Array
 from gbmap.drift._alarm import IndicatorAlarm

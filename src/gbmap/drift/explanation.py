@@ -10,6 +10,7 @@ import numpy as np
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.results import one_row, rows_frame
 from gbmap._utils.shown import Result, Shown, by_feature, extent
+from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
 
 
@@ -17,7 +18,9 @@ from gbmap._utils.typing import Array
 class DriftExplanation(Result):
     """The parts of f - f_kNN, which add up to it.
 
-    The embedding distance, which the indicator adds, is not among them.
+    The embedding distance, which the indicator adds, is not among them, nor is what makes a row strange:
+    a category that was not seen, or a value that was never missing and is. Such rows rank beyond all others,
+    whatever their parts are.
 
     Shapes are those of one output; with K outputs there is a last axis of length K.
 
@@ -36,6 +39,8 @@ class DriftExplanation(Result):
         What a foreign model extrapolates otherwise than the GBMAP fitted to it; zero for a GBMAP.
     differences : array of shape (n,)
         f - f_kNN, the sum of extrapolation and misfit.
+    strange : boolean array of shape (n, p)
+        Which features make each row strange; of any number of outputs.
     feature_names : array of shape (p,)
     output_names : array of shape (K,) or None
         Classes, or numbers of targets; None for one output.
@@ -49,8 +54,10 @@ class DriftExplanation(Result):
     >>> y = X[:, 0] ** 2
     >>> detector = DriftDetector(GBMAPRegressor(4, random_state=0), random_state=0).fit(X, y)
     >>> reasons = detector.explain(np.array([[5.0, 0.0, 5.0]]))
-    >>> str(reasons.feature_names[abs(reasons.values[0]).argmax()])
-    'x0'
+    >>> reasons.because_of.tolist()
+    ['x0']
+    >>> detector.explain(np.array([[5.0, 0.0, np.nan]])).because_of.tolist()
+    ['x2']
     """
 
     values: Array
@@ -58,11 +65,31 @@ class DriftExplanation(Result):
     misfit: Array
     remainder: Array
     differences: Array
+    strange: Array
     feature_names: Array
     output_names: Array | None
 
+    @property
+    def sizes(self) -> Array:
+        """The sizes of the values, summed over outputs, of shape (n, p)."""
+        sizes: Array = np.abs(self.values).reshape(*self.values.shape[:2], -1).sum(axis=2)
+        return sizes
+
+    @property
+    def because_of(self) -> Array:
+        """The feature to blame for each row, of shape (n,).
+
+        That with the largest value, among those that make the row strange if there are any.
+        """
+        is_excused = self.strange.any(axis=1, keepdims=True) & ~self.strange
+        first: Array = self.feature_names[np.where(is_excused, -1.0, self.sizes).argmax(axis=1)]
+        return first
+
     def _shown(self) -> Shown:
         about = f"{extent(self.values, self.output_names)}, shares in what rows are extrapolated"
+        if n_strange := int(self.strange.any(axis=1).sum()):
+            most = str(self.feature_names[self.strange.sum(axis=0).argmax()])
+            about += f"; {counted(n_strange, 'row')} strange, most of them by {most}"
         return Shown(about, by_feature(self.values, self.feature_names, "share"))
 
     def to_frame(self) -> Any:

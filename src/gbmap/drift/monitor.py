@@ -11,25 +11,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._utils.missing import known_labels
-from gbmap._utils.random import seed_of
+from gbmap._utils.sampling import seed_of
 from gbmap._utils.scikit_learn import Interval, num_samples
-from gbmap._utils.typing import Array, IntArray
-from gbmap.drift._arrivals import (
-    Arrivals,
-    losses_of,
-    names_of,
-    seasons_of,
-    times_of,
-)
+from gbmap._utils.typing import Array
+from gbmap.drift._arrivals import Arrivals, losses_of, names_of, seasons_of, times_of
+from gbmap.drift._gauge import Gauge
 from gbmap.drift._monitored import labels_of
 from gbmap.drift._prometheus import exposition
-from gbmap.drift._stream import Stream
-from gbmap.drift._suspects import Suspects
-from gbmap.drift._timeline import Timeline
+from gbmap.drift._reading import read_rows
+from gbmap.drift._state import SOURCES, MonitorState, Reference
 from gbmap.drift.detector import DriftDetector
+from gbmap.drift.loss_estimate import told_loss
 from gbmap.drift.monitor_results import MonitorAlarm, MonitorUpdate
-
-_HIGH = 0.95  # rows with a loss above this quantile of the calibration's are those whose regions are told
 
 
 class DriftMonitor(BaseEstimator):  # type: ignore[misc]
@@ -71,6 +64,11 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         The time of the last row, an empty text if none was given.
     alarms_ : list of MonitorAlarm
         Those raised: at most one for rows and one for labels.
+    p_values_ : dict of float
+        For "rows" and "labels", the chance that either capital comes as far as this one has at any time,
+        without a change.
+    state_ : object
+        All that is kept, for files and pictures; what it holds may change with any version.
 
     See Also
     --------
@@ -158,36 +156,24 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         self : DriftMonitor
         """
         self._validate_params()
-        indicators, losses, seasons = self._reference(X, y, season)
-        if len(indicators) < self.block:
+        check_is_fitted(self.detector)
+        gauge = self.detector.gauge_
+        reference = self._reference(gauge, X, y, season)
+        if len(reference.indicators) < self.block:
             raise ValueError(
-                f"X must have at least as many rows as a block, {self.block}, got {len(indicators)}; give "
-                "more rows, or lower block."
+                f"X must have at least as many rows as a block, {self.block}, got "
+                f"{len(reference.indicators)}; give more rows, or lower block."
             )
-        detector, seed = self.detector, seed_of(self.random_state) % 2**64
-        level = float(detector.threshold_) + float(detector._rounding)
-        self._is_seasonal = season is not None
-        self._of_rows = Stream.of(seed, self.block, indicators, seasons, float(detector._rounding))
-        self._of_labels = Stream.of(seed + 1, self.block, losses, seasons[: len(losses)], 0.0)
-        self._n_calibration, self._n_above = len(indicators), int((indicators > level).sum())
-        known = losses if len(losses) else detector._calibration.losses
-        self._calibration_loss, self._high_loss = float(known.mean()), float(np.quantile(known, _HIGH))
-        self._timeline, self._alarmed, self._wrong = Timeline.new(), Suspects.new(), Suspects.new()
-        self._waiting: dict[str, list[Any]] = {}  # by id: row, season, active learners, outputs
-        self._start_times: dict[str, str] = {}  # of the rows at which a change may have begun
-        self.n_rows_ = self.n_labelled_ = 0
-        self.alarms_: list[MonitorAlarm] = []
+        self.state_ = MonitorState.of(gauge, reference, self.block, seed_of(self.random_state) % 2**64)
         return self
 
-    def _reference(self, X: Any, y: Any, season: Any) -> tuple[Array, Array, list[str]]:
-        """Return the indicators, losses and seasons to compare with."""
-        check_is_fitted(self.detector)
-        calibration = self.detector._need_calibration()
+    def _reference(self, gauge: Gauge, X: Any, y: Any, season: Any) -> Reference:
+        """Return the rows to compare with."""
+        calibration = gauge.calibration
         if X is not None:
-            seasons = seasons_of(season, num_samples(X))
-            if y is None:
-                return self.detector._ranks(X), np.empty(0), seasons
-            return self.detector._ranks(X), self.detector.indicator_and_loss(X, y)[1], seasons
+            ranks = gauge.ranks(gauge.measure(read_rows(self.detector, X)))
+            losses = np.empty(0) if y is None else self.detector.indicator_and_loss(X, y)[1]
+            return Reference(ranks, losses, seasons_of(season, len(ranks)), season is not None)
         needs = {"y": y is not None, "season": season is not None, "block": self.block > 1}
         for name, is_given in needs.items():
             if is_given:
@@ -195,10 +181,15 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
                     f"{name} needs rows to compare with, since the detector does not keep those that it was "
                     "calibrated with; pass X to calibrate, rows that the model was not trained on."
                 )
-        return calibration.indicators, calibration.losses, [""] * len(calibration.indicators)
+        seasons = [""] * len(calibration.indicators)
+        return Reference(calibration.indicators, calibration.losses, seasons, False)
+
+    @property
+    def _has_begun(self) -> bool:
+        return hasattr(self, "state_")
 
     def _begin(self) -> None:
-        if not hasattr(self, "_of_rows"):
+        if not self._has_begun:
             self.calibrate()
 
     def update(
@@ -228,59 +219,17 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         n = num_samples(X)
         if n == 0:
             return self._tell(0, "")
-        if (season is not None) != self._is_seasonal:
-            rule = "must be given, as it was" if self._is_seasonal else "must be left out, as it was"
+        state = self.state_
+        if (season is not None) != state.is_seasonal:
+            rule = "must be given, as it was" if state.is_seasonal else "must be left out, as it was"
             raise ValueError(f"season {rule} in calibrate.")
         seasons, times = seasons_of(season, n), times_of(time, n)
-        names = [] if ids is None else names_of(ids, n, self._waiting)
+        names = [] if ids is None else names_of(ids, n, state.waiting)
         batch = Arrivals.of(self.detector, X, y)
         # Nothing is refused from here on: an update counts whole, or not at all.
-        first = self.n_rows_
-        self.n_rows_ += n
-        self._take(batch, np.arange(first, first + n), seasons, times)
-        self._wait(batch, first, seasons, names)
+        state.take(batch, seasons, times)
+        state.wait(batch, seasons, names, self.max_waiting)
         return self._tell(n, times[-1], batch)
-
-    def _take(self, batch: Arrivals, rows: IntArray, seasons: list[str], times: list[str]) -> None:
-        n, estimate = len(rows), batch.estimate
-        self._timeline.add(
-            times[0],
-            times[-1],
-            first_row=rows[0],
-            n_rows=n,
-            n_alarms=int(batch.is_alarm.sum()),
-            expected=n * estimate.mean,
-            lower=n * estimate.mean_lower,
-            upper=n * estimate.mean_upper,
-        )
-        self._alarmed.add(rows[batch.explained], batch.shares, batch.activity[batch.explained])
-        self._of_rows.add(batch.indicators, rows, seasons)
-        labelled = batch.labelled
-        known_seasons = [seasons[k] for k in labelled]
-        self._take_losses(batch.losses, rows[labelled], batch.activity[labelled], known_seasons)
-        starts = {int(row) for each in (self._of_rows, self._of_labels) for row in each.martingale.starts}
-        known = self._start_times | {
-            str(row): time for row, time in zip(rows.tolist(), times) if row in starts
-        }
-        self._start_times = {row: time for row, time in known.items() if int(row) in starts}
-
-    def _take_losses(self, losses: Array, rows: IntArray, activity: Array, seasons: list[str]) -> None:
-        for row, loss in zip(rows.tolist(), losses.tolist()):
-            self._timeline.add_label(row, loss)
-        is_high = losses > self._high_loss
-        self._wrong.add(rows[is_high], np.empty((int(is_high.sum()), 0)), activity[is_high])
-        self._of_labels.add(losses, rows, seasons)
-        self.n_labelled_ += len(losses)
-
-    def _wait(self, batch: Arrivals, first: int, seasons: list[str], names: list[str]) -> None:
-        """Keep what is needed of rows whose labels may come."""
-        known = set(batch.labelled.tolist())
-        for k, name in enumerate(names):
-            if k not in known:
-                active = batch.activity[k].tobytes().hex()
-                self._waiting[name] = [first + k, seasons[k], active, *batch.outputs[k].tolist()]
-        for name in list(self._waiting)[: max(len(self._waiting) - self.max_waiting, 0)]:
-            del self._waiting[name]
 
     def add_labels(self, ids: Any, y: Any) -> MonitorUpdate:
         """Take labels of rows that came before, in the order of these rows.
@@ -301,17 +250,16 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         values = labels_of(y)
         names = names_of(ids, len(values), ())
         given = known_labels(values)
-        used = [k for k in given if names[k] in self._waiting]
-        used.sort(key=lambda k: self._waiting[names[k]][0])  # so that a change has a beginning
+        state = self.state_
+        used = [k for k in given if names[k] in state.waiting]
+        used.sort(key=lambda k: state.waiting[names[k]][0])  # so that a change has a beginning
         if not used:
             return self._tell(0, "", n_unknown=len(given))
-        found = [self._waiting[names[k]] for k in used]
-        losses = losses_of(self.detector, np.array([each[3:] for each in found]), values[used])
+        rows, seasons, activity, outputs = state.waited([names[k] for k in used])
+        losses = losses_of(self.detector.gauge_, outputs, values[used])
         for k in used:
-            del self._waiting[names[k]]
-        activity = np.array([list(bytes.fromhex(each[2])) for each in found], dtype=np.uint8)
-        rows = np.array([each[0] for each in found], dtype=np.intp)
-        self._take_losses(losses, rows, activity, [each[1] for each in found])
+            del state.waiting[names[k]]
+        state.take_losses(losses, rows, activity, seasons)
         return self._tell(0, "", losses=losses, n_unknown=len(given) - len(used))
 
     def _tell(
@@ -323,23 +271,20 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         n_unknown: int = 0,
     ) -> MonitorUpdate:
         """Raise alarms that are due, and say what is known after an update."""
-        evidence = {"rows": self._of_rows.martingale, "labels": self._of_labels.martingale}
-        capitals = [each.log_capital for each in evidence.values()]
-        if len(self._timeline):
-            self._timeline.set_levels(log_capital=capitals[0], label_log_capital=capitals[1])
-        raised = {alarm.source for alarm in self.alarms_}
-        new = [
-            self._alarm(source, time)
-            for source in evidence
-            if self._p_value(source) <= self.level and source not in raised
-        ]
-        self.alarms_ += new
+        state = self.state_
+        capitals = [state.evidence(source).martingale.log_capital for source in SOURCES]
+        if len(state.timeline):
+            state.timeline.set_levels(log_capital=capitals[0], label_log_capital=capitals[1])
+        raised, p_values = {alarm.source for alarm in state.alarms}, self.p_values_
+        due = [source for source in SOURCES if p_values[source] <= self.level and source not in raised]
+        new = [self._alarm(source, time) for source in due]
+        state.alarms += new
         losses = batch.losses if batch is not None else losses
         n_labelled = 0 if losses is None else len(losses)
         estimate = None if batch is None else batch.estimate
         return MonitorUpdate(
             n_rows=n,
-            first_row=self.n_rows_ - n,
+            first_row=state.n_rows - n,
             time=time,
             n_labelled=n_labelled,
             n_unknown=n_unknown,
@@ -348,20 +293,12 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             expected_loss=None if estimate is None else estimate.mean,
             expected_loss_interval=None if estimate is None else (estimate.mean_lower, estimate.mean_upper),
             mean_loss=float(losses.mean()) if losses is not None and n_labelled else None,
-            p_value=min(map(self._p_value, evidence)),
+            p_value=min(p_values.values()),
             log_capital=capitals[0],
             label_log_capital=capitals[1],
-            is_drifting=bool(self.alarms_),
+            is_drifting=bool(state.alarms),
             new_alarms=new,
         )
-
-    def _p_value(self, source: str) -> float:
-        """Return the chance that either capital comes as far as one of them has, by Ville's inequality."""
-        share = self.label_share if source == "labels" else 1 - self.label_share
-        evidence = self._of_labels if source == "labels" else self._of_rows
-        if share == 0:
-            return 1.0
-        return float(min(1.0, np.exp(-evidence.martingale.log_peak) / share))
 
     def _of_one_look(self, is_alarm: Array) -> float:
         """Return the chance of so many alarms in a batch like the calibration rows.
@@ -369,25 +306,27 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         Ranks of exchangeable rows make the number of those above the highest calibration row that is not
         above the threshold a beta-binomial one; no fewer are above that row than above the threshold.
         """
-        above, below = self._n_above + 1, max(self._n_calibration - self._n_above, 1)
+        state = self.state_
+        above, below = state.n_above + 1, max(state.n_calibration - state.n_above, 1)
         return float(betabinom.sf(int(is_alarm.sum()) - 1, len(is_alarm), above, below))
 
     def _alarm(self, source: str, time: str) -> MonitorAlarm:
-        evidence = self._of_rows if source == "rows" else self._of_labels
-        suspects = self._alarmed if source == "rows" else self._wrong
-        since, timeline = evidence.martingale.since, self._timeline
-        names, shares = self._columns(suspects.columns(since))
-        regions = suspects.regions(since, self.detector._drifter)
+        state, gauge = self.state_, self.detector.gauge_
+        suspects = state.alarmed if source == "rows" else state.wrong
+        since, timeline = state.evidence(source).martingale.since, state.timeline
+        columns = suspects.columns(since)
+        names: Any = gauge.monitored.fitted.feature_names if columns else []
+        regions = suspects.regions(since, gauge.drifter)
         ends = [timeline.mean(name, "n_rows", since) for name in ("lower", "upper")]
         return MonitorAlarm(
             source=source,
-            row=self.n_rows_ - 1,
+            row=state.n_rows - 1,
             time=time or timeline.ends[-1],
             since_row=since,
-            since_time=self._start_times.get(str(since), timeline.begin_of(since)),
-            p_value=self._p_value(source),
-            columns=names,
-            shares=shares,
+            since_time=state.start_times.get(str(since), timeline.begin_of(since)),
+            p_value=self.p_values_[source],
+            columns=[str(names[k]) for k, _ in columns],
+            shares=[share for _, share in columns],
             regions=[text for text, _, _ in regions],
             region_shares=[share for _, share, _ in regions],
             region_reference_shares=[before for _, _, before in regions],
@@ -395,13 +334,9 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             expected_loss=timeline.mean("expected", "n_rows", since),
             expected_loss_interval=None if None in ends else (float(ends[0] or 0.0), float(ends[1] or 0.0)),
             mean_loss=timeline.mean("realised", "n_labelled", since),
-            calibration_loss=self._calibration_loss,
+            calibration_loss=state.calibration_loss,
+            metric=told_loss(gauge.calibration),
         )
-
-    def _columns(self, shares: Array) -> tuple[list[str], list[float]]:
-        order = [k for k in np.argsort(-shares, kind="stable") if shares[k] > 0]
-        names = self.detector._drifter.monitored.fitted.feature_names if order else []
-        return [str(names[k]) for k in order], [float(shares[k]) for k in order]
 
     def to_prometheus(self, **labels: str) -> str:
         """Return what is known now in the text format of Prometheus.
@@ -431,24 +366,44 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         -------
         is_same : bool
         """
-        own, other = self.detector, detector
-        if own._calibration is None or other._calibration is None:
+        own, other = self.detector.gauge_, detector.gauge_
+        if own.known is None or other.known is None:
             return False
-        pairs = zip(_marks_of(own), _marks_of(other))
-        return own.threshold_ == other.threshold_ and all(np.array_equal(*pair) for pair in pairs)
+        return all(np.array_equal(*pair, equal_nan=True) for pair in zip(own.marks, other.marks))
+
+    @property
+    def _level_shares(self) -> dict[str, float]:
+        """The part of the level that each source of evidence has."""
+        return {"rows": 1 - self.label_share, "labels": self.label_share}
+
+    @property
+    def p_values_(self) -> dict[str, float]:
+        """For "rows" and "labels", the chance that either capital comes as far as this one has."""
+        if not self._has_begun:
+            return dict.fromkeys(SOURCES, 1.0)
+        return {source: self.state_.p_value(source, share) for source, share in self._level_shares.items()}
+
+    @property
+    def n_rows_(self) -> int:
+        """Rows so far."""
+        return self.state_.n_rows if self._has_begun else 0
+
+    @property
+    def n_labelled_(self) -> int:
+        """Rows whose labels have come."""
+        return self.state_.n_labelled if self._has_begun else 0
+
+    @property
+    def alarms_(self) -> list[MonitorAlarm]:
+        """Alarms that were raised."""
+        return self.state_.alarms if self._has_begun else []
 
     @property
     def last_time_(self) -> str:
         """The time of the last row, as text; empty if none was given."""
-        return self._timeline.ends[-1] if hasattr(self, "_of_rows") and len(self._timeline) else ""
+        return self.state_.timeline.ends[-1] if self.n_rows_ else ""
 
     @property
     def n_waiting_(self) -> int:
         """The number of rows that wait for their labels."""
-        return len(self._waiting) if hasattr(self, "_of_rows") else 0
-
-
-def _marks_of(detector: DriftDetector) -> tuple[Array, ...]:
-    """Return what two detectors share only if they are the same one."""
-    calibration, ensemble = detector._need_calibration(), detector._drifter.monitored.fitted.ensemble
-    return calibration.indicators, calibration.losses, ensemble.weights
+        return len(self.state_.waiting) if self._has_begun else 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gbmap._utils.glossary import name_of
 from gbmap._utils.plain import plain
 from gbmap._utils.shown import Result, Shown, cell, percents
-from gbmap._utils.text import counted
+from gbmap._utils.text import counted, number
+from gbmap.drift.loss_estimate import as_told
 
 _TOLD = 3  # columns in a summary
 
@@ -29,8 +31,10 @@ class MonitorAlarm(Result):
     p_value : float
         The chance of as much evidence, at any time, without a change.
     columns, shares : lists of str and float
-        The columns behind f - f_kNN of alarmed rows since then, and the mean size of their shares, the
-        largest first; empty for labels, and for a detector that does not explain.
+        The columns behind alarmed rows since then, and the mean size of their shares in f - f_kNN. Those to
+        blame for most rows come first: for a strange row, with a category that was not seen or without a
+        value that was never missing, the columns that make it so, for others those with large shares. Empty
+        for labels, and for a detector that does not explain.
     regions : list of str
         Where such rows lie, in words: at most three, the largest surplus first.
     region_shares, region_reference_shares : lists of float
@@ -44,6 +48,8 @@ class MonitorAlarm(Result):
         The mean of the losses that are known of rows since then.
     calibration_loss : float
         The mean loss of the calibration rows.
+    metric : {"rmse", "log_loss", "loss"}
+        What the summary tells the mean losses by: "rmse" is their root.
     summary : str
         All of it in a sentence.
 
@@ -75,6 +81,7 @@ class MonitorAlarm(Result):
     expected_loss_interval: tuple[float, float] | None
     mean_loss: float | None
     calibration_loss: float
+    metric: str
 
     @property
     def summary(self) -> str:
@@ -91,10 +98,18 @@ class MonitorAlarm(Result):
             parts.append(f"most where {self.regions[0]}")
         text = "; ".join(parts)
         if self.mean_loss is not None:
-            return f"{text}. Mean loss {cell(self.calibration_loss)} -> {cell(self.mean_loss)}."
+            return f"{text}. {self._told(self.calibration_loss)} -> {self._number(self.mean_loss)} since."
         if self.expected_loss is not None:
-            return f"{text}. Expected loss {cell(self.calibration_loss)} -> {cell(self.expected_loss)}."
+            told = self._told(self.calibration_loss)
+            return f"{text}. {told} before, {self._number(self.expected_loss)} expected since."
         return f"{text}."
+
+    def _told(self, loss: float) -> str:
+        name = "mean loss" if self.metric == "loss" else name_of(self.metric)
+        return f"{name[0].upper()}{name[1:]} {self._number(loss)}"
+
+    def _number(self, loss: float) -> str:
+        return number(float(as_told(self.metric, loss)))
 
     def _shown(self) -> Shown:
         return Shown(self.summary, {"column": self.columns, "share": self.shares} if self.columns else {})

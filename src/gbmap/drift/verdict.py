@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbmap._fitted.results import frame
+from gbmap._utils.glossary import METRICS
 from gbmap._utils.plain import plain
 from gbmap._utils.shown import Result, Shown
-from gbmap._utils.text import counted, number, percent
-from gbmap.drift.loss_estimate import WORDS
+from gbmap._utils.text import counted, number, percent, signed
 
 DEGREES = ("none", "look", "act")
+OF_LABELS = ("loss", "class")  # kinds of findings that labels alone can show
+BY_CHANCE = ", which may be chance"  # of a number that is not tolerated, and was not found to be worse
 _SHOWN_COLUMNS = 2  # in the summary
 _ADVICE = {
     "relation": "the relation itself has changed: fit anew",
@@ -29,7 +31,8 @@ class Finding(Result):
     ----------
     kind : str
         "prediction" (the mean has shifted), "alarms" (their share), "expected_loss" (without labels) or
-        "loss" (with them); of a column "type", "unseen", "missing", "units", "constant" or "range".
+        "loss" (with them); of a column "type", "unseen", "missing", "units", "constant" (it no longer is),
+        "stuck" (it holds one value now) or "range"; of labels "class" (one that the model does not know).
     column : str or None
     text : str
         What and how much, in words.
@@ -87,8 +90,8 @@ class DriftVerdict(Result):
         "loss".
     level : float
         The chance of any finding at all if nothing has changed is at most this. Half of it is for the
-        checks, and half for the columns, by Bonferroni's correction: p-values are multiplied by twice the
-        number of checks, or by twice the number of what was tested of columns.
+        checks, and half for the columns, by Bonferroni's correction: p-values are multiplied by eight, twice
+        the number of checks that there may be, or by twice the number of what was tested of columns.
     n_rows, n_labelled, n_calibration : int
         Rows of the batch, those of them with labels, and of the calibration.
     share_of_alarms : float or None
@@ -171,12 +174,15 @@ class DriftVerdict(Result):
 
 def summary_of(verdict: DriftVerdict, *, is_reassured: bool = False) -> str:
     """Return the verdict in one line, given whether labels show that predictions are as good as before."""
-    parts = [_metrics_in_words(verdict)]
+    of_loss = verdict.check("loss") or verdict.check("expected_loss")
+    parts = [_metrics_in_words(verdict) + _by_chance(of_loss)]
     if verdict.share_of_alarms is not None:
-        parts.append(f"{percent(verdict.share_of_alarms)} of rows raise the alarm")
+        raised = f"{percent(verdict.share_of_alarms)} of rows raise the alarm"
+        parts.append(raised + _by_chance(verdict.check("alarms")))
     prediction = verdict.check("prediction")
     if prediction is not None and prediction.degree != "none":
-        parts.append(f"the mean prediction moved by {prediction.now - prediction.before:+.3g}")
+        parts.append(f"the mean prediction moved by {signed(prediction.now - prediction.before)}")
+    parts += [each.text for each in verdict.findings if each.kind == "class"]
     columns = [each for each in verdict.findings if each.column is not None]
     parts += [each.text for each in columns[:_SHOWN_COLUMNS]]
     if len(columns) > _SHOWN_COLUMNS:
@@ -186,6 +192,10 @@ def summary_of(verdict: DriftVerdict, *, is_reassured: bool = False) -> str:
     else:
         parts.append(_advice(verdict, is_reassured=is_reassured))
     return "; ".join(part for part in parts if part)
+
+
+def _by_chance(check: Finding | None) -> str:
+    return BY_CHANCE if check is not None and check.text.endswith(BY_CHANCE) else ""
 
 
 def _advice(verdict: DriftVerdict, *, is_reassured: bool) -> str:
@@ -209,9 +219,9 @@ def _metrics_in_words(verdict: DriftVerdict) -> str:
     for name, each in verdict.metrics.items():
         before, known = number(each["held_out"]), each["known"]
         if known is not None:
-            found.append(f"{WORDS[name]} {before} -> {number(known)}")
+            found.append(f"{METRICS[name].name} {before} -> {number(known)}")
         else:
-            found.append(f"{WORDS[name]} {before} before, {number(each['expected'])} expected")
+            found.append(f"{METRICS[name].name} {before} before, {number(each['expected'])} expected")
     if not found:  # nothing can be predicted, or the detector is of an earlier version
         return counted(verdict.n_rows, "row") + ("" if verdict.checks else " that cannot be predicted")
     is_known = next(iter(verdict.metrics.values()))["known"] is not None

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,36 +16,32 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from gbmap._core import losses
-from gbmap._core.activation import ACTIVATIONS
-from gbmap._core.arrays import in_memory
 from gbmap._core.boosting import Stage
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import Inputs
 from gbmap._fit.columns import named_columns
 from gbmap._fit.initial import InitialModel
-from gbmap._fit.log import log_stage, visible_log
-from gbmap._fit.problem import FitProblem
+from gbmap._fit.problem import FitProblem, FitSettings
 from gbmap._fit.reading import Given, read_fit, set_aside
-from gbmap._fit.records import Refined, StageRecord
+from gbmap._fit.records import Refined, StageRecord, log_stage, visible_log
 from gbmap._fit.refining import Boosted, refine_fit
-from gbmap._fit.settings import FitSettings
 from gbmap._fit.sources import Reader, Source
 from gbmap._fit.targets import TargetReader
 from gbmap._rows.dask import one_fit
 from gbmap._rows.threads import ThreadTeam, effective_threads
-from gbmap._utils.random import seed_of
 from gbmap._utils.refitting import undone_on_failure
+from gbmap._utils.sampling import seed_of
 from gbmap._utils.scikit_learn import (
-    HasMethods,
-    Interval,
-    StrOptions,
     check_feature_names_in,
     check_monotonic_cst,
     fit_context,
 )
 from gbmap._utils.typing import Array
+from gbmap.estimators import other_words
 from gbmap.estimators.checkpoint import Checkpoint, identity_of
 from gbmap.estimators.lazy import lazy_for_dask
+from gbmap.estimators.other_words import AnsweringAttributes, answering
+from gbmap.estimators.parameters import PARAMETERS
 from gbmap.estimators.predictor import FittedInputs, Predictor
 
 Learned = tuple[Ensemble, list[StageRecord]]
@@ -63,52 +58,9 @@ _LEAST_COMPONENTS, _MOST_COMPONENTS, _FUTILE_STAGES = 2, 100, 3
 # Attributions are averaged over at most so many rows times columns.
 _IMPORTANCE_NUMBERS = 5_000_000
 
-# What both estimators take, in the words of scikit-learn's validation.
-PARAMETERS: dict[str, list[Any]] = {
-    "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    "beta": [Interval(Real, 0, None, closed="neither")],
-    "l2_regularization": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-    "activation": [StrOptions(set(ACTIVATIONS))],
-    "knots": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-    "init": [None, HasMethods(["fit"]), callable],
-    "standardize": ["boolean"],
-    "n_init": [Interval(Integral, 1, None, closed="left")],
-    "refine": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "early_stopping": ["boolean"],
-    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-    "monotonic_cst": ["array-like", dict, None],
-    "warm_start": ["boolean"],
-    "n_jobs": [None, Integral],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
-}
-
-
-class ScoresInMemory:
-    """What brings arrays of other libraries to scikit-learn's metrics, to stand before its mixins."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return how good predictions are: R2 of numbers, the accuracy of classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        score : float
-        """
-        here = (in_memory(each) for each in (X, y, sample_weight))
-        return super().score(*here)  # type: ignore[misc]
-
 
 class BaseGBMAP(
+    AnsweringAttributes,
     TransformerMixin,  # type: ignore[misc]
     CallbackSupportMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -116,6 +68,7 @@ class BaseGBMAP(
     """What regression and classification share: everything but the meaning of y."""
 
     _parameter_constraints: dict[str, list[Any]] = PARAMETERS
+    _other_words = other_words.ATTRIBUTES
 
     ensemble_: Ensemble
     history_: list[StageRecord]
@@ -135,6 +88,7 @@ class BaseGBMAP(
         """Store what a fit has learned about y."""
         raise NotImplementedError
 
+    @answering(other_words.FIT)
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
         self,
@@ -159,7 +113,7 @@ class BaseGBMAP(
         y : array-like of shape (n_samples,) or, for regression, (n_samples, n_targets)
             The target.
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of two counts as the same row given twice. Up to 10,000 rows (or 50 a column, if that is
+            A weight of two counts as the same row given twice. Up to 20,000 rows (or 100 a column, if that is
             more) the fit is the same; larger ones begin on a random sample of the rows, and so may end in
             other minima of the same objective.
         X_val, y_val : array-like, default=None
@@ -199,7 +153,7 @@ class BaseGBMAP(
                 f"{len(unfinished)} of {self.n_components_} stages ended before they converged, within "
                 f"max_iter={self.max_iter} iterations; {way_out}, or raise tol if the loss is low enough.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # past the wrapper of `fit`, to its caller
             )
         return self
 
@@ -305,7 +259,7 @@ class BaseGBMAP(
 
     def _is_category(self) -> Array:
         """Return which columns of X hold categories, once they are known."""
-        coding = getattr(self, "_coding", None)
+        coding = getattr(self, "coding_", None)
         if coding is not None:
             return coding.is_category
         named = named_columns(self.categorical_features, self.n_features_in_, None)
@@ -400,8 +354,7 @@ class BaseGBMAP(
         return {
             name: value
             for name, value in vars(self).items()
-            if name.endswith("_")
-            or name in ("_posterior", "_inputs", "_input_mean", "_input_scale", "_coding")
+            if name.endswith("_") or name in ("_posterior", "_inputs", "_input_mean", "_input_scale")
         }
 
     @property
@@ -474,7 +427,7 @@ class BaseGBMAP(
             columns lie stage by stage: the first learner of each output, then the second of each, and so on.
             A Dask array or frame gives one that is yet to be computed; so it does in `predict`.
         """
-        return self._predictor().embed(X)
+        return self.predictor_.embed(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the coordinates, which are the columns of `transform`.
@@ -492,7 +445,7 @@ class BaseGBMAP(
         """
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
-        return coordinate_names(self.ensemble_.n_stages, self._predictor().output_names)
+        return coordinate_names(self.ensemble_.n_stages, self.predictor_.output_names)
 
     @property
     def l2_regularization_(self) -> float | Array:
@@ -502,9 +455,11 @@ class BaseGBMAP(
             return float(self.l2_regularization)
         return last[0] if len(last) == 1 else np.array(last)
 
-    def _predictor(self) -> Predictor:
-        """Return what predictions are made by, and what their numbers mean."""
-        check_is_fitted(self)
+    @property
+    def predictor_(self) -> Predictor:
+        """What predictions are made by, and what their numbers mean; for the package's other parts."""
+        if not self.__sklearn_is_fitted__():  # asked often: scikit-learn's check takes ten times as long
+            check_is_fitted(self)
         initial = self._initial(self.init_, self.ensemble_.n_outputs)
         targets = self._target_reader(fitted=True)
         posterior = getattr(self, "_posterior", None)
@@ -516,7 +471,7 @@ class BaseGBMAP(
     @property
     def _fitted_inputs(self) -> FittedInputs:
         """What learners make of the columns of X."""
-        coding, inputs = getattr(self, "_coding", None), self._inputs
+        coding, inputs = getattr(self, "coding_", None), self._inputs
         categories = None if coding is None else coding.categories
         if inputs is None:  # of a file from before there were any
             inputs = replace(Inputs.plain(self.n_features_in_), fill=self.mean_)
@@ -544,8 +499,3 @@ def coordinate_names(n_stages: int, output_names: Array | None) -> Array:
     suffixes = [""] if output_names is None else [f"_{each}" for each in output_names]
     names = [f"f{stage}{suffix}" for stage in range(1, n_stages + 1) for suffix in suffixes]
     return np.array(names, dtype=object)
-
-
-def predictor_of(model: BaseGBMAP) -> Predictor:
-    """Return what a fitted model's predictions are made by, and what their numbers mean."""
-    return model._predictor()

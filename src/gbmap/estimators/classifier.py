@@ -12,8 +12,12 @@ from gbmap._core import losses
 from gbmap._fit.targets import LabelReader
 from gbmap._utils.scikit_learn import StrOptions
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import PARAMETERS, BaseGBMAP, ScoresInMemory
+from gbmap.estimators import other_words
+from gbmap.estimators.base import BaseGBMAP
 from gbmap.estimators.lazy import lazy_for_dask
+from gbmap.estimators.other_words import answering
+from gbmap.estimators.parameters import PARAMETERS
+from gbmap.estimators.predictor import ScoresInMemory
 
 
 class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: ignore[misc]
@@ -145,6 +149,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
+    @answering(other_words.PARAMETERS)
     def __init__(
         self,
         n_components: int | str = 20,
@@ -206,7 +211,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         -------
         score : array of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._of_classes(self._predictor().scores(X))
+        return self._of_classes(self.predictor_.scores(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield the scores of the first 1, 2, ..., ``n_components_`` stages.
@@ -219,7 +224,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         ------
         score : array of shape (n_samples,) or (n_samples, n_classes)
         """
-        for score in self._predictor().staged_scores(X):
+        for score in self.predictor_.staged_scores(X):
             yield self._of_classes(score)
 
     def _of_classes(self, score: Array) -> Array:
@@ -237,7 +242,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         -------
         y : array of shape (n_samples,)
         """
-        predictor = self._predictor()
+        predictor = self.predictor_
         return predictor.labels.decided(predictor.scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -251,7 +256,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         ------
         y : array of shape (n_samples,)
         """
-        predictor = self._predictor()
+        predictor = self.predictor_
         for score in predictor.staged_scores(X):
             yield predictor.labels.decided(score)
 
@@ -271,7 +276,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         p : array of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        predictor = self._predictor()
+        predictor = self.predictor_
         return predictor.probabilities(predictor.scores(X))
 
     @available_if(lambda self: self._gives_probabilities())  # type: ignore[untyped-decorator]
@@ -287,7 +292,7 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
         p : array of shape (n_samples, n_classes)
             Rows sum to one.
         """
-        predictor = self._predictor()
+        predictor = self.predictor_
         for score in predictor.staged_scores(X):
             yield predictor.probabilities(score)
 

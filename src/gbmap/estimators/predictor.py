@@ -199,3 +199,23 @@ def _of_inputs(function: Any, inputs: Inputs, rows: Any) -> Any:
 
 def _plus(h: Any, f_0: Array | float) -> Any:
     return h + (asarray_like(f_0, h) if isinstance(f_0, np.ndarray) else f_0)
+
+
+class ScoresInMemory:
+    """What brings arrays of other libraries to scikit-learn's metrics, to stand before its mixins."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return how good predictions are: R2 of numbers, the accuracy of classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        here = (in_memory(each) for each in (X, y, sample_weight))
+        return super().score(*here)  # type: ignore[misc]

@@ -12,8 +12,12 @@ from gbmap._core import losses
 from gbmap._fit.targets import NumberReader
 from gbmap._utils.scikit_learn import Interval, StrOptions
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import PARAMETERS, BaseGBMAP, ScoresInMemory
+from gbmap.estimators import other_words
+from gbmap.estimators.base import BaseGBMAP
 from gbmap.estimators.lazy import lazy_for_dask
+from gbmap.estimators.other_words import answering
+from gbmap.estimators.parameters import PARAMETERS
+from gbmap.estimators.predictor import ScoresInMemory
 
 
 class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore[misc]
@@ -60,7 +64,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         f_0. An estimator is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to
         keep one as it is. A callable maps X to predictions. None is f_0 = 0.
     standardize : bool, default=True
-        Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. What is
+        Whether beta and the ridge term count in standard deviations of X's columns and of y - f_0. With a
+        ridge that is found, a bend counts in those of what is left of its hinge beside a line. What is
         minimised is then the same whatever units X and y come in, and so is the fit: to the last bit
         where units differ by powers of two, else up to rounding, which can lead later learners to other
         minima. X is not copied for it.
@@ -68,10 +73,10 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         Random starts of each learner, gentle and steep in turn, of which the best is kept.
     refine : "auto", bool or int, default="auto"
         Whether to go on after boosting and optimise all learners together, their signs held fixed and with
-        the ridge of the last one, until an iteration lowers the objective by less than 0.03 %. A number asks
-        for so many iterations at most. By "auto" it is done if the fit finds its ridge, and kept if the rows
-        gain more by it than they would by learning noise. A refined model with more components does not
-        begin with one of fewer; see ``n_refinements_``.
+        ridges between their own and the last one, until an iteration lowers the objective by less than
+        0.01 %. A number asks for so many iterations at most. By "auto" it is done if the fit finds its ridge,
+        and kept if the rows gain more by it than they would by learning noise. A refined model with more
+        components does not begin with one of fewer; see ``n_refinements_``.
     max_iter : int, default=500
         The most L-BFGS iterations of one solve.
     tol : float, default=1e-6
@@ -118,7 +123,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     n_refinements_ : integer array of shape (n_outputs,)
         The iterations by which the learners of each target were refined. If there are any, the learners
         stand in the order in which they help most on some of the rows: the first is the one that, with a
-        constant, best predicts alone, the second the one that helps it most, and so on.
+        constant, best predicts alone, the second the next best alone, and each later one helps those
+        before it most.
     feature_importances_ : array of shape (n_features,)
         How much each feature adds to the prediction over that of the average training row: the mean size of
         ``gbmap.inspection.attributions(model, X, model.mean_)`` over the training rows, or a sample of
@@ -158,6 +164,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         "huber_delta": [Interval(Real, 0, None, closed="neither")],
     }
 
+    @answering(other_words.PARAMETERS)
     def __init__(
         self,
         n_components: int | str = 20,
@@ -245,8 +252,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         >>> y = np.abs(X[:, 0]) + 0.1 * rng.normal(size=300)
         >>> model = GBMAPRegressor(4, random_state=0).fit(X, y)
         >>> mean, std = model.predict([[0.0, 0.0], [20.0, 20.0]], return_std=True)
-        >>> std.round(1).tolist()  # near the data, and far from it
-        [0.1, 0.6]
+        >>> bool(std[1] > 3 * std[0])  # far from the data, and amid it
+        True
         """
         if not return_std:
             return self._predict(X)
@@ -255,12 +262,12 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
 
     @lazy_for_dask
     def _predict(self, X: Any) -> Array:
-        score = self._predictor().scores(X)
+        score = self.predictor_.scores(X)
         return self._target_reader(fitted=True).shaped(score)
 
     @lazy_for_dask
     def _predict_std(self, X: Any) -> Array:
-        deviations = self._predictor().deviations(X)
+        deviations = self.predictor_.deviations(X)
         return self._target_reader(fitted=True).shaped(deviations)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -274,7 +281,7 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         ------
         y : array of shape (n_samples,) or (n_samples, n_targets)
         """
-        for score in self._predictor().staged_scores(X):
+        for score in self.predictor_.staged_scores(X):
             yield self._target_reader(fitted=True).shaped(score)
 
     def _make_loss(self) -> losses.Loss:

@@ -6,6 +6,7 @@ the prediction itself (for classes, the log-odds).
 
 from gbmap.inspection.attribution import Attribution, attributions
 from gbmap.inspection.bounds import CoefficientBounds, Monotonicity, coefficient_bounds, is_monotone
+from gbmap.inspection.column_part import ColumnPart
 from gbmap.inspection.counterfactual import Counterfactual, nearest_counterfactual
 from gbmap.inspection.curve import ColumnCurve, column_curve
 from gbmap.inspection.difference import Agreement, ModelDifference, model_difference
@@ -23,6 +24,7 @@ __all__ = [
     "Attribution",
     "CoefficientBounds",
     "ColumnCurve",
+    "ColumnPart",
     "Counterfactual",
     "Explanation",
     "Interactions",

@@ -12,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 
 from gbmap._core.arrays import in_memory
 from gbmap._drawing import BarDisplay
-from gbmap._drawing.axes import cut, together
+from gbmap._drawing.axes import cut
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.results import frame, of_one, one_row, output_column, squeeze
 from gbmap._fitted.table_reader import is_table_model
-from gbmap._fitted.words import half_space, standard_rows
+from gbmap._fitted.words import Teller
 from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell, percents
 from gbmap._utils.text import counted
@@ -93,7 +93,10 @@ class ModelDifference(Result):
     names : array of str of shape (M,)
         What the learners are called: "f1", "f2", ..., with several outputs "f1_<output>", and so on.
     half_spaces : array of str of shape (M,)
-        Where each learner is active, by its three largest terms, the others at their means.
+        Where each learner is active, in words, as in `LearnerCards`.
+    half_space_precision, half_space_coverage : arrays of shape (M,)
+        The share of the rows that these words hold for on which the learner is active; and the share of the
+        rows on which it is active that they hold for. NaN without a rule.
     signs : array of shape (M,)
         +1 if second rises over first into the half-space, by this learner, -1 if it falls; 0 for a
         learner that adds nothing.
@@ -132,7 +135,7 @@ class ModelDifference(Result):
     >>> from gbmap.inspection import model_difference
     >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
     >>> difference = model_difference(np.zeros(300), np.maximum(X[:, 0] - 0.5, 0), X, n_components=1)
-    >>> list(difference.to_frame().columns)
+    >>> list(difference.to_frame().columns)[:5]
     ['half_space', 'sign', 'coverage', 'mean_difference', 'explained']
     >>> difference.signs, difference.faithfulness > 0.95
     (array([1.]), True)
@@ -141,6 +144,8 @@ class ModelDifference(Result):
     model: Any
     names: Array
     half_spaces: Array
+    half_space_precision: Array
+    half_space_coverage: Array
     signs: Array
     coverage: Array
     mean_difference: Array
@@ -178,8 +183,8 @@ class ModelDifference(Result):
         Returns
         -------
         frame : pandas.DataFrame
-            With the columns "half_space", "sign", "coverage", "mean_difference", "explained", and
-            first "output" if there are several.
+            With the columns "half_space", "sign", "coverage", "mean_difference", "explained",
+            "half_space_precision", "half_space_coverage", and first "output" if there are several.
         """
         table = {
             "half_space": self.half_spaces,
@@ -187,6 +192,8 @@ class ModelDifference(Result):
             "coverage": self.coverage,
             "mean_difference": self.mean_difference,
             "explained": self.explained,
+            "half_space_precision": self.half_space_precision,
+            "half_space_coverage": self.half_space_coverage,
         }
         return frame(output_column(self.outputs, self.output_names) | table, "learner", self.names)
 
@@ -358,13 +365,16 @@ def _named_categories(first: Any, second: Any) -> Any:
 
 def _of_learners(fitted: FittedModel, inputs: Any, difference: Array) -> dict[str, Any]:
     """Return where each learner is active, and what the learners say of the difference, (n, K), there."""
-    ensemble, rows = fitted.ensemble, standard_rows(fitted, inputs)
+    ensemble, teller = fitted.ensemble, Teller(fitted, inputs)
     z = fitted.map(ensemble.project, inputs, len(ensemble))
     active, phi = z > 0, ensemble.embed_projected(z)
     never = np.logical_not(active.reshape(len(active), -1, ensemble.n_outputs).any(axis=1))
     constant = np.ptp(difference, axis=0) == 0
+    told = [teller.learner(j, active[:, j]) for j in range(len(ensemble))]
     return {
-        "half_spaces": np.array([half_space(fitted, j, rows=rows) for j in range(len(phi.T))], dtype=object),
+        "half_spaces": np.array([each.words for each in told], dtype=object),
+        "half_space_precision": np.array([each.precision for each in told]),
+        "half_space_coverage": np.array([each.coverage for each in told]),
         "signs": np.where(ensemble.weights.any(axis=1), ensemble.signs, 0.0),
         "coverage": active.mean(axis=0),
         "mean_difference": _mean_where(difference[:, ensemble.outputs], active),
@@ -378,10 +388,10 @@ def _of_learners(fitted: FittedModel, inputs: Any, difference: Array) -> dict[st
 
 
 def _label(words: str, coverage: float) -> str:
-    """Return a half-space with its share of the rows, in lines that end between terms."""
-    terms = together(cut(words, 200))
+    """Return a half-space with its share of the rows, in lines."""
     share = f"({coverage:.0%} of rows)".replace(" ", "\N{NO-BREAK SPACE}")
-    return textwrap.fill(f"{terms} {share}", _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
+    label = f"{cut(words, 200)} {share}"
+    return textwrap.fill(label, _LABEL_LENGTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _traced(model: Any) -> FittedModel:

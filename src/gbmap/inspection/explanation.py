@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,29 +166,86 @@ def explain(model: Any, X: Any, *, standardized: bool = False, probability: bool
     True
     """
     fitted = FittedModel.of(model)
-    rows, columns = fitted.read_given(X), fitted.columns
-    inputs = fitted.inputs.of(rows)
-    value, gradient = fitted.score(inputs), fitted.map_inputs(fitted.ensemble.gradient, inputs)
+    local = _LocalModels.of(fitted, fitted.read_given(X))
     if probability:
-        value, gradient = _probabilities(fitted, fitted.full_score(X), gradient)
-    inputs = dense(inputs)
-    coefficients = _per_unit(fitted, inputs, gradient)
-    contributions = columns.collect((inputs - fitted.input_mean)[:, :, None] * gradient)
-    given = fitted.numbers(rows)
+        local = local.of_probabilities(fitted, fitted.full_score(X))
+    coefficients, given = local.coefficients, local.given
     if standardized:
-        scale = fitted.column_scale
-        coefficients = coefficients * scale[:, None]
-        given = (given - fitted.column_mean) / scale
+        coefficients *= fitted.column_scale[:, None]
+        given -= fitted.column_mean
+        given /= fitted.column_scale
     return Explanation(
         coefficients=squeeze(coefficients),
-        intercepts=squeeze(value - np.einsum("npk,np->nk", coefficients, given)),
-        contributions=squeeze(contributions),
+        intercepts=squeeze(local.values - np.einsum("npk,np->nk", coefficients, given)),
+        contributions=squeeze(local.contributions),
         inputs=given,
         feature_names=fitted.feature_names,
         output_names=fitted.output_names,
         standardized=standardized,
         probability=probability,
     )
+
+
+@dataclass(frozen=True)
+class _LocalModels:
+    """The local linear models of rows, in the user's columns: parts of one array, made block by block.
+
+    There may be ten inputs to a column that bends, so that those of all rows would be most of the memory.
+    """
+
+    coefficients: Array  # (n, p, K)
+    contributions: Array  # (n, p, K)
+    values: Array  # (n, K), of h, or of the probabilities
+    given: Array  # (n, p)
+
+    @classmethod
+    def of(cls, fitted: FittedModel, rows: Any) -> _LocalModels:
+        """Return those of h, of rows as the GBMAP is given them."""
+        ensemble, p = fitted.ensemble, len(fitted.feature_names)
+        n_outputs, q = ensemble.n_outputs, ensemble.weights.shape[1]
+
+        def of_block(block: Array) -> Array:
+            inputs = dense(fitted.inputs.of(block))
+            z = ensemble.project(inputs)
+            gradient = ensemble.pull_back(ensemble.slopes_projected(z))
+            contributions = fitted.columns.collect((inputs - fitted.input_mean)[:, :, None] * gradient)
+            parts = (
+                _per_unit(fitted, inputs, gradient).reshape(len(block), -1),
+                contributions.reshape(len(block), -1),
+                ensemble.sum_outputs(ensemble.embed_projected(z)),
+                fitted.numbers(block),
+            )
+            return np.hstack(parts)
+
+        ends = np.cumsum([p * n_outputs, p * n_outputs, n_outputs])
+        found = fitted.map(of_block, rows, int(ends[-1]) + p, width=2 * q * n_outputs)
+        coefficients, contributions, values, given = np.split(found, ends, axis=1)
+        shape = (len(found), p, n_outputs)
+        return cls(coefficients.reshape(shape), contributions.reshape(shape), values, given)
+
+    def of_probabilities(self, fitted: FittedModel, score: Array) -> _LocalModels:
+        """Return those of the probabilities at scores, (n, K).
+
+        p_k is sigmoid_k / sum_l sigmoid_l for K > 2 classes, so that d log p_k = t_k df_k - sum_l p_l t_l
+        df_l with t_k = 1 - sigmoid_k (times the log-odds per score); sigmoid itself for two.
+        """
+        model, predictor = fitted.model, fitted.predictor
+        if not predictor.gives_probabilities:
+            raise ValueError(
+                "probability=True is for classifiers with a loss that gives probabilities; "
+                f"got {type(model).__name__} with loss={model.loss!r}."
+            )
+        per_score = predictor.log_odds_per_score
+        log_odds = per_score * score
+        rest = per_score * sigmoid(-log_odds)
+        is_alone = score.shape[1] == 1
+        p = sigmoid(log_odds) if is_alone else predictor.probabilities(score)
+        for derivatives in (self.coefficients, self.contributions):
+            derivatives *= rest[:, None, :]
+            if not is_alone:
+                derivatives -= np.einsum("npk,nk->np", derivatives, p)[:, :, None]
+            derivatives *= p[:, None, :]
+        return replace(self, values=p)
 
 
 def local_coefficients(fitted: FittedModel, inputs: Any) -> Array:
@@ -201,27 +258,3 @@ def _per_unit(fitted: FittedModel, inputs: Array, gradient: Array) -> Array:
     if fitted.columns.is_plain:
         return gradient
     return fitted.columns.collect(fitted.moves(inputs)[:, :, None] * gradient)
-
-
-def _probabilities(fitted: FittedModel, score: Array, gradient: Array) -> tuple[Array, Array]:
-    """Return the probabilities of the outputs, and their gradients from those of the scores.
-
-    p_k is sigmoid_k / sum_l sigmoid_l for K > 2 classes, so that d log p_k = t_k df_k - sum_l p_l t_l df_l
-    with t_k = 1 - sigmoid_k (times the log-odds per score); sigmoid itself for two.
-    """
-    model, predictor = fitted.model, fitted.predictor
-    if not predictor.gives_probabilities:
-        raise ValueError(
-            "probability=True is for classifiers with a loss that gives probabilities; "
-            f"got {type(model).__name__} with loss={model.loss!r}."
-        )
-    per_score = predictor.log_odds_per_score
-    log_odds = per_score * score
-    rest = per_score * sigmoid(-log_odds)
-    if score.shape[1] == 1:
-        p = sigmoid(log_odds)
-        return p, (p * rest)[:, None, :] * gradient
-    p = predictor.probabilities(score)
-    along = gradient * rest[:, None, :]
-    mean = np.einsum("nqk,nk->nq", along, p)
-    return p, p[:, None, :] * (along - mean[:, :, None])

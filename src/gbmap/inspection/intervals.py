@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
-import scipy.sparse
 
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import IntervalDisplay
-from gbmap._fitted.column_values import (
-    Pieces,
-    bent_columns,
-    column_weights,
-    example,
-    inputs_at,
-    is_coded,
-    levels,
-    moves_with_number,
-    states,
-)
-from gbmap._fitted.columns import Columns
+from gbmap._fitted.column_values import Pieces, bent_columns, column_weights, inputs_at, moves_with_number
 from gbmap._fitted.model import FittedModel, dense
 from gbmap._fitted.results import frame, one_row, squeeze
 from gbmap._rows.threads import single_threaded_blas
-from gbmap._utils.scikit_learn import safe_indexing
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection._branch_and_bound import Learners, largest
+from gbmap.inspection._unknown import Unknown
 
 _WORK_NUMBERS = 1 << 21  # learners, or pieces, times boxes held at a time: 16 MB an array
 _ULPS = 16.0  # by which bounds are widened, of the sizes of all that is added up
@@ -113,7 +99,7 @@ class PredictionInterval(Result):
 
 
 def prediction_interval_missing(
-    model: Any, X: Any, unknown: Any, *, reference: Any = None, tol: float = 1e-3, max_boxes: int = 2000
+    model: Any, X: Any, unknown: Any, *, reference: Any = None, tol: float = 1e-3, max_boxes: int = 10_000
 ) -> PredictionInterval:
     """Return the range of h = f - f_0 of each row when some features are unknown.
 
@@ -141,7 +127,7 @@ def prediction_interval_missing(
     tol : float, default=1e-3
         How far an end may be from a value that h really has, in standard deviations of y - f_0 in
         training (for classes, in units of the log-odds).
-    max_boxes : int, default=2000
+    max_boxes : int, default=10_000
         A row's search for an end stops after about so many boxes. The end still holds, but is less
         tight, which `gap` tells. One or two unknown features rarely need as many.
 
@@ -172,192 +158,24 @@ def prediction_interval_missing(
     if not (isinstance(max_boxes, Integral) and max_boxes >= 1):
         raise ValueError(f"max_boxes must be an integer of at least 1, got {max_boxes!r}.")
     fitted = FittedModel.of(model)
-    X, asked = fitted.as_asked(X), _read_unknown(fitted, unknown)
-    fillers = {column: value for column in asked if (value := _filler(fitted, column)) is not None}
-    inputs = fitted.read(_filled(X, fitted, fillers))
-    seen = None if reference is None else _read_reference(fitted, reference)
-    choices = [_choices(fitted, column, asked, seen, X, fillers) for column in asked]
+    asked = Unknown.of(fitted, X, unknown, reference)
+    choices = [asked.choices(column) for column in asked.allowed]
     n_choices = prod(len(values) for _, values in choices)
     if n_choices > max_boxes:
         raise ValueError(
             f"unknown must leave at most max_boxes={max_boxes} combinations of categories, got {n_choices}; "
             "raise max_boxes, or pass lists of the categories that are possible."
         )
-    box = _Box.of(fitted, {column: _range(fitted, column, asked, seen) for column in asked}, choices)
+    box = _Box.of(fitted, asked.ranges(), choices)
     widest = max(len(fitted.ensemble), len(box.sides[0][0].start))
     n_rows = max(1, _WORK_NUMBERS // (max_boxes * widest))
     with single_threaded_blas():  # its threads cost more than they bring to small matrices
         chunks = [
-            _chunk_interval(fitted, box, inputs[start : start + n_rows], tol, max_boxes)
-            for start in range(0, inputs.shape[0], n_rows)
+            _chunk_interval(fitted, box, asked.inputs[start : start + n_rows], tol, max_boxes)
+            for start in range(0, asked.inputs.shape[0], n_rows)
         ]
     lower, upper, gap = (squeeze(np.concatenate(parts)) for parts in zip(*chunks))
     return PredictionInterval(lower, upper, gap, fitted.output_names)
-
-
-class _Seen(NamedTuple):
-    """The reference rows, as the GBMAP is given them and as the inputs of its learners."""
-
-    given: Any
-    inputs: Any
-
-
-def _read_unknown(fitted: FittedModel, unknown: Any) -> dict[int, Any]:
-    """Return what each unknown column may be: a pair of floats, a list of categories, or None for all."""
-    if isinstance(unknown, str) or not isinstance(unknown, Iterable):
-        raise TypeError(
-            f"unknown must be a list of features or a dict, got {unknown!r}; write [{unknown!r}]."
-        )
-    asked: dict[int, Any] = {}
-    for feature, allowed in unknown.items() if isinstance(unknown, Mapping) else ((f, None) for f in unknown):
-        column = fitted.feature_index(feature, "unknown")
-        name = fitted.feature_names[column]
-        if column in asked:
-            raise ValueError(f"unknown must name each column once, got {name!r} twice.")
-        read = _read_range if fitted.columns.is_number[column] else _read_categories
-        asked[column] = None if allowed is None else read(name, allowed)
-    return asked
-
-
-def _read_range(name: Any, allowed: Any) -> tuple[float, float]:
-    try:
-        low, high = map(float, allowed)
-    except (TypeError, ValueError):
-        low, high = np.nan, np.nan
-    if not (low <= high and low < np.inf and high > -np.inf):
-        raise ValueError(
-            f"unknown[{name!r}] must be a pair (low, high) of numbers with low <= high, or None, "
-            f"got {allowed!r}."
-        )
-    return low, high
-
-
-def _read_categories(name: Any, allowed: Any) -> list[Any]:
-    categories = [] if isinstance(allowed, str) or not isinstance(allowed, Iterable) else list(allowed)
-    if not categories:
-        raise ValueError(f"unknown[{name!r}] must be a list of categories, or None, got {allowed!r}.")
-    return categories
-
-
-def _read_reference(fitted: FittedModel, reference: Any) -> _Seen:
-    try:
-        given = fitted.read_given(reference)
-    except ValueError as error:
-        raise ValueError(f"reference must hold rows with the columns of X: {error}") from error
-    return _Seen(given, fitted.inputs.of(given))
-
-
-def _filler(fitted: FittedModel, column: int) -> Any:
-    """Return a value that the model can read, for a column whose values do not count; None if not known."""
-    category = example(fitted, column)
-    if category is None and fitted.columns.is_number[column]:
-        return float(fitted.column_mean[column])
-    return category
-
-
-def _filled(X: Any, fitted: FittedModel, values: dict[int, Any]) -> Any:
-    """Return a copy of X with columns replaced; of odd shape, X itself, for the model to refuse."""
-    if hasattr(X, "columns"):
-        return _filled_frame(X, fitted.feature_names, values)
-    is_sparse = scipy.sparse.issparse(X)
-    copied: Any = X.tocsc(copy=True) if is_sparse else np.array(X, dtype=getattr(X, "dtype", object))
-    if copied.ndim != 2 or copied.shape[1] != len(fitted.feature_names):
-        return X
-    for column, value in values.items():
-        if is_sparse:
-            copied.data[copied.indptr[column] : copied.indptr[column + 1]] = 0
-        else:
-            copied[:, column] = value
-    return copied
-
-
-def _filled_frame(X: Any, names: Array, values: dict[int, Any]) -> Any:
-    frame = nw.from_native(X, eager_only=True)
-    schema = frame.schema
-    by_position = dict(enumerate(schema))
-    for column, value in values.items():
-        label = names[column] if names[column] in schema else by_position.get(column)
-        if label is not None:
-            # A plain float would turn a column of float32, and with it all of X, into float64.
-            kind = schema[label] if schema[label].is_float() else None
-            frame = frame.with_columns(nw.lit(value, kind).alias(label))
-    return frame.to_native()
-
-
-def _range(
-    fitted: FittedModel, column: int, asked: dict[int, Any], seen: _Seen | None
-) -> tuple[float, float] | None:
-    """Return the ends of a numeric column, None for others."""
-    if not fitted.columns.is_number[column]:
-        return None
-    low, high = (-np.inf, np.inf) if asked[column] is None else asked[column]
-    if asked[column] is None and seen is not None:
-        low, high = _seen_range(fitted.given, column, seen.given)
-    return _clipped(fitted, column, low, high) if column in bent_columns(fitted.columns) else (low, high)
-
-
-def _seen_range(given: Columns, column: int, rows: Any) -> tuple[float, float]:
-    """Return the ends of a numeric column in rows that the GBMAP is given; none if it is missing in all."""
-    numbers = np.flatnonzero((given.source == column) & (given.kind == "number") & (given.slope != 0))
-    if not len(numbers):
-        return -np.inf, np.inf
-    k = numbers[0]
-    values = (dense(rows[:, [k]]) - given.offset[k]) / given.slope[k]
-    values = values[~np.isnan(values)]
-    return (float(values.min()), float(values.max())) if len(values) else (-np.inf, np.inf)
-
-
-def _clipped(fitted: FittedModel, column: int, low: float, high: float) -> tuple[float, float]:
-    """Return a range without the parts on which h is flat, beyond the first and the last break."""
-    pieces = Pieces.of(fitted.columns, column)
-    least = -np.inf if pieces.slopes[0].any() else pieces.breaks[0]
-    most = np.inf if pieces.slopes[-1].any() else pieces.breaks[-1]
-    ends = float(np.clip(low, least, most)), float(np.clip(high, least, most))
-    if not np.isfinite(ends).all():
-        name = fitted.feature_names[column]
-        raise ValueError(
-            f"unknown[{name!r}] must be a pair (low, high) of finite numbers, since the column enters the "
-            f"model with bends and also without, got {(low, high)!r}."
-        )
-    return ends
-
-
-def _choices(
-    fitted: FittedModel,
-    column: int,
-    asked: dict[int, Any],
-    seen: _Seen | None,
-    X: Any,
-    fillers: dict[int, Any],
-) -> tuple[IntArray, Array]:
-    """Return the inputs of a column that are not numbers, (r,), and the values that they may have, (S, r)."""
-    inputs, values = states(fitted.columns, column, is_coded=is_coded(fitted, column))
-    if fitted.columns.is_number[column]:
-        return inputs, values
-    if asked[column] is not None:
-        by_name = dict(zip(levels(fitted.columns, column), values))
-        rows = [
-            by_name[str(category)]
-            if str(category) in by_name
-            else _read_category(fitted, column, category, X, fillers)[inputs]
-            for category in asked[column]
-        ]
-        return inputs, np.stack(rows)
-    return inputs, values if seen is None else np.unique(dense(seen.inputs[:, inputs]), axis=0)
-
-
-def _read_category(fitted: FittedModel, column: int, category: Any, X: Any, fillers: dict[int, Any]) -> Array:
-    """Return the inputs of the first row with a category that has none of its own, of shape (q,)."""
-    first = safe_indexing(X, [0])
-    try:
-        row: Array = dense(fitted.read(_filled(first, fitted, fillers | {column: category})))[0]
-    except (TypeError, ValueError) as error:
-        name = fitted.feature_names[column]
-        raise ValueError(
-            f"unknown[{name!r}] must hold categories that the model knows, got {category!r}; "
-            f"it knows {', '.join(map(str, levels(fitted.columns, column)))}."
-        ) from error
-    return row
 
 
 @dataclass(frozen=True)
@@ -387,12 +205,11 @@ class _Box:
     def of(
         cls,
         fitted: FittedModel,
-        ranges: dict[int, tuple[float, float] | None],
+        ends: dict[int, tuple[float, float]],
         choices: list[tuple[IntArray, Array]],
     ) -> _Box:
-        """Return the box of the ranges of numbers, and of all combinations of choices."""
+        """Return the box between the ends of numbers, and of all combinations of choices."""
         columns, ensemble = fitted.columns, fitted.ensemble
-        ends = {column: pair for column, pair in ranges.items() if pair is not None}
         values = fitted.column_mean.copy()
         bent = [column for column in bent_columns(columns) if column in ends]
         values[bent] = [ends[column][0] for column in bent]

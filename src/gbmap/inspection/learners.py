@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from gbmap._drawing import BarDisplay, CurveDisplay
 from gbmap._fitted.loss_curve import LossCurve
 from gbmap._fitted.model import FittedModel, coordinate_index, dense
 from gbmap._fitted.results import frame, output_column
-from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._fitted.words import Teller, Told
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array, IntArray
+from gbmap.inspection.column_part import ColumnPart, LearnerParts
 
 _NUMBERS_AT_A_TIME = 1 << 20
 
@@ -43,15 +44,15 @@ class LearnerCards(Result):
         training, in the units of y (or log-odds); where the column bends, by its mean slope over the rows.
         For a categorical column, the difference between its highest and its lowest category.
     main_features : array of str of shape (M,)
-        The names of the three columns of the largest weight, or fewer if the other weights are zero. A
-        column that bends counts by the spread of its part of w . x + c over the rows, since its slopes may
-        cancel.
+        The names of the three columns whose parts of w . x + c spread the most over the rows, or fewer if
+        the other weights are zero.
     half_spaces : array of str of shape (M,)
-        Where a learner is active, in words: at most three terms that follow w . x + c on these rows,
-        rounded. A column may stand for others that go with it, and one that bends is told as if it went
-        straight.
-    half_space_accuracy : array of shape (M,)
-        The share of the rows for which these words say rightly whether the learner is active.
+        Where a learner is active, in words: at most three conditions on single columns, such as "age > 30
+        or city is Oslo", rounded, and measured as written. Where no such rule reaches a precision of 80 %,
+        only the columns that matter most, such as "by age, city".
+    half_space_precision, half_space_coverage : arrays of shape (M,)
+        The share of the rows that these words hold for on which the learner is active; and the share of the
+        rows on which it is active that they hold for. NaN without a rule.
     contribution_spread : array of shape (M,)
         The standard deviation over the rows of what a learner adds, in the units of y (or log-odds).
     loss_curve : array of shape (m + 1,) or None
@@ -86,12 +87,14 @@ class LearnerCards(Result):
     weights: Array
     main_features: Array
     half_spaces: Array
-    half_space_accuracy: Array
+    half_space_precision: Array
+    half_space_coverage: Array
     contribution_spread: Array
     loss_curve: Array | None
     explained_loss: Array | None
     feature_names: Array
     output_names: Array | None
+    _known: _Known = field(repr=False)
 
     def _shown(self) -> Shown:
         about = counted(len(self.names), "learner")
@@ -102,7 +105,8 @@ class LearnerCards(Result):
             "sign": ["+" if sign > 0 else "-" for sign in self.signs],
             "active": [percents(share) for share in self.active_share],
             "spread": self.contribution_spread,
-            "half-space": self.half_spaces,
+            "precision": [percents(share) for share in self.half_space_precision],
+            "active where": self.half_spaces,
         }
         return Shown(about, table)
 
@@ -122,7 +126,8 @@ class LearnerCards(Result):
             "contribution_spread": self.contribution_spread,
             "main_features": self.main_features,
             "half_space": self.half_spaces,
-            "half_space_accuracy": self.half_space_accuracy,
+            "half_space_precision": self.half_space_precision,
+            "half_space_coverage": self.half_space_coverage,
             "explained_loss": None if curve is None else np.repeat(curve[1:], n_outputs),
         }
         return frame(output_column(self.outputs, self.output_names) | table, "learner", self.names)
@@ -170,6 +175,24 @@ class LearnerCards(Result):
             value_label="weight per standard deviation of a feature",
         ).plot(ax=ax)
 
+    def parts(self, learner: Any, *, n_features: int = 3) -> list[ColumnPart]:
+        """Return what the columns that matter most add to w . x + c of one learner, curve by curve.
+
+        Parameters
+        ----------
+        learner : str or int
+            The name of the learner, such as "f1", or its position, from 0.
+        n_features : int, default=3
+            The most columns.
+
+        Returns
+        -------
+        parts : list of ColumnPart
+            The column that matters most first.
+        """
+        known, position = self._known, coordinate_index(learner, self.names, "learner")
+        return known.parts.of_learner(position, _largest(known.spreads[position], n_features))
+
 
 def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     """Describe each learner: where it is active, what it looks at, what it adds and explains.
@@ -205,54 +228,61 @@ def learner_cards(model: Any, X: Any, y: Any = None) -> LearnerCards:
     True
     """
     fitted = FittedModel.of(model)
-    inputs, ensemble = fitted.read(X), fitted.ensemble
+    given, ensemble = fitted.read_given(X), fitted.ensemble
+    inputs = fitted.inputs.of(given)
     loss_curve = explained_loss = None
     if y is not None:
         curve = LossCurve.of(fitted, X, y)
-        loss_curve, to_explain = curve.stages.mean(axis=1), curve.to_explain.mean()
-        explained_loss = np.full_like(loss_curve, np.nan)
-        if to_explain > 0:
-            explained_loss = np.append(0.0, 1 - loss_curve[1:] / to_explain)
-    rows = standard_rows(fitted, inputs)
-    words = [HalfSpace.of(fitted, j, rows) for j in range(len(ensemble))]
-    active_share, accuracy, spread = _activity(fitted, inputs, words)
-    weights, sizes = _column_weights(fitted, inputs, rows)
+        loss_curve, explained_loss = curve.stages.mean(axis=1), curve.explained()
+    teller = Teller(fitted, inputs)
+    told, active_share, spread = _activity(teller)
+    names = fitted.feature_names
     return LearnerCards(
         names=fitted.coordinate_names,
         signs=ensemble.signs,
         outputs=ensemble.outputs,
         active_share=active_share,
-        weights=weights,
-        main_features=np.array([_main_features(row, fitted.feature_names) for row in sizes], dtype=object),
-        half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
-        half_space_accuracy=accuracy,
+        weights=_column_weights(fitted, inputs),
+        main_features=np.array(
+            [", ".join(str(names[k]) for k in _largest(row, 3)) or "none" for row in teller.spreads],
+            dtype=object,
+        ),
+        half_spaces=np.array([each.words for each in told], dtype=object),
+        half_space_precision=np.array([each.precision for each in told]),
+        half_space_coverage=np.array([each.coverage for each in told]),
         contribution_spread=spread,
         loss_curve=loss_curve,
         explained_loss=explained_loss,
-        feature_names=fitted.feature_names,
+        feature_names=names,
         output_names=fitted.output_names,
+        _known=_Known(LearnerParts.of(fitted, given), teller.spreads),
     )
 
 
-def _activity(fitted: FittedModel, inputs: Any, words: list[HalfSpace]) -> tuple[Array, Array, Array]:
-    """Return the share of rows on which learners are active, that on which words agree, and their spread."""
-    ensemble = fitted.ensemble
-    found = []
-    for j, half_space in enumerate(words):
+@dataclass(frozen=True)
+class _Known:
+    """What the curves of learners are drawn from: rows, and the spreads of columns in learners, (M, p)."""
+
+    parts: LearnerParts
+    spreads: Array
+
+
+def _activity(teller: Teller) -> tuple[list[Told], Array, Array]:
+    """Return where learners are active, on which share of the rows, and the spread of what they add."""
+    fitted, ensemble = teller.fitted, teller.fitted.ensemble
+    told, found = [], []
+    for j in range(len(ensemble)):
         learner = ensemble[j : j + 1]
-        z = fitted.map(learner.project, inputs, 1)
+        z = fitted.map(learner.project, teller.inputs, 1)
         is_active = (z[:, 0] > 0) | (ensemble.activation == "identity")
-        agrees = is_active == half_space.holds(inputs)
-        found.append((is_active.mean(), agrees.mean(), learner.embed_projected(z).std()))
-    share, accuracy, spread = np.array(found).T
-    return share, accuracy, spread
+        told.append(teller.learner(j, is_active))
+        found.append((is_active.mean(), learner.embed_projected(z).std()))
+    share, spread = np.array(found).T
+    return told, share, spread
 
 
-def _column_weights(fitted: FittedModel, inputs: Any, rows: Array) -> tuple[Array, Array]:
-    """Return weights per standard deviation of a number, or range over categories, and their sizes.
-
-    Both of shape (M, p), given inputs of rows, (n, q), and some of these in standard units.
-    """
+def _column_weights(fitted: FittedModel, inputs: Any) -> Array:
+    """Return weights per standard deviation of a number, or range over categories, of shape (M, p)."""
     weights, columns = fitted.ensemble.weights, fitted.columns
     is_number = np.isin(columns.kind, ("number", "bend"))
     out = columns.collect(weights * _mean_moves(fitted, inputs) * is_number) * fitted.column_scale
@@ -262,11 +292,7 @@ def _column_weights(fitted: FittedModel, inputs: Any, rows: Array) -> tuple[Arra
         if columns.has_rest[column] or (columns.kind[own] == "missing").any():
             levels = np.column_stack([levels, np.zeros(len(levels))])
         out[:, column] = levels.max(axis=1) - levels.min(axis=1)
-    sizes = np.abs(out)
-    for column in np.unique(columns.source[columns.has_limits & is_number]).tolist():
-        own = np.flatnonzero((columns.source == column) & is_number)
-        sizes[:, column] = (rows[:, own] @ (weights * fitted.input_scale)[:, own].T).std(axis=0)
-    return out, sizes
+    return out
 
 
 def _mean_moves(fitted: FittedModel, inputs: Any) -> Array:
@@ -280,6 +306,8 @@ def _mean_moves(fitted: FittedModel, inputs: Any) -> Array:
     return np.where(columns.has_limits, sum(sums) / n, columns.slope)
 
 
-def _main_features(sizes: Array, names: Array) -> str:
-    order = np.argsort(-sizes, kind="stable")[:3]
-    return ", ".join(str(names[k]) for k in order if sizes[k] != 0) or "none"
+def _largest(spreads: Array, most: int) -> list[int]:
+    """Return the columns of the largest spreads that are not zero."""
+    order = np.argsort(-spreads, kind="stable")[:most]
+    found: list[int] = order[spreads[order] > 0].tolist()
+    return found

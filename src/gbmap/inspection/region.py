@@ -12,15 +12,16 @@ from gbmap._core.arrays import in_memory
 from gbmap._core.ensemble import Ensemble
 from gbmap._drawing import BarDisplay
 from gbmap._fitted.model import FittedModel
-from gbmap._fitted.patterns import active_names, describe, patterns_of, unpack
+from gbmap._fitted.patterns import active_names, patterns_of, rows_of_learner, unpack
 from gbmap._fitted.results import frame
-from gbmap._fitted.words import HalfSpace, standard_rows
+from gbmap._fitted.words import Teller
 from gbmap._utils.shown import Result, Shown, percents
 from gbmap._utils.text import counted
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 from gbmap.inspection.explanation import local_coefficients
 
 _WORK_NUMBERS = 1 << 20  # local coefficients held at a time: 8 MB
+_MOSTLY = 0.8  # of the rows, which the regions hold where their learners are chosen
 _DRAWABLE = ("mean_prediction", "mean_target", "mean_loss", "bias", "share")
 
 
@@ -34,7 +35,7 @@ class Regions(Result):
     Attributes
     ----------
     patterns : boolean array of shape (R, m)
-        Which of the output's m learners are active.
+        Which of the m learners that tell the regions apart are active: all of the output, or those chosen.
     learner_names : array of str of shape (m,)
         What those learners are called: "f1", "f2", ..., as ``get_feature_names_out`` tells.
     n_rows, share : arrays of shape (R,)
@@ -53,14 +54,20 @@ class Regions(Result):
     coefficients : array of shape (R, p)
         The mean local linear model of the rows, that of `explain`, in the columns of X.
     descriptions : array of str of shape (R,)
-        The region in words: at most three half-spaces of learners, those that tell its rows from the others
-        best.
+        The region in words: at most three conditions on single columns that tell its rows from the others
+        best, such as "age > 30 and city is Oslo". Where no such rule reaches a precision of 80 %, only the
+        columns that tell the most, such as "by age, city".
     precision, coverage : arrays of shape (R,)
         The share of the rows satisfying the description, as written, that lie in the region; and the share
-        of the region's rows that satisfy it.
+        of the region's rows that satisfy it. NaN without a rule.
+    typical : array of str of shape (R,)
+        What the region's rows hold in the columns that the description names, such as "age 31 to 58, city
+        Oslo or Turku (85 %)": where the middle 80 % of them lie, or the categories, up to three, that so many
+        have.
+    features : list of tuple of int
+        The positions of the columns that the descriptions name.
     half_spaces : array of str of shape (m,)
-        Where each learner is active, in words: at most three terms that follow w . x + c on these rows,
-        rounded.
+        Where each learner is active, in words, as in `LearnerCards`.
     labels : integer array of shape (n,)
         The position of each row's region; -1 for rows of the patterns left out.
     n_patterns : int
@@ -90,6 +97,8 @@ class Regions(Result):
     descriptions: Array
     precision: Array
     coverage: Array
+    typical: Array
+    features: list[tuple[int, ...]]
     half_spaces: Array
     labels: Array
     n_patterns: int
@@ -104,6 +113,7 @@ class Regions(Result):
             "share": [percents(share) for share in self.share],
             "mean prediction": self.mean_prediction,
             "mean target": self.mean_target,
+            "precision": [percents(share) for share in self.precision],
             "description": self.descriptions,
         }
         return Shown(about, {name: column for name, column in table.items() if column is not None})
@@ -145,6 +155,7 @@ class Regions(Result):
             "description": self.descriptions,
             "precision": self.precision,
             "coverage": self.coverage,
+            "typical": self.typical,
         }
         return frame(table, "region")
 
@@ -169,7 +180,15 @@ class Regions(Result):
         return BarDisplay(getattr(self, value), names, value.replace("_", " ")).plot(ax=ax)
 
 
-def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_regions: int = 20) -> Regions:
+def regions(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    output: Any = None,
+    max_regions: int = 20,
+    n_learners: Any = None,
+) -> Regions:
     """Group rows by the learners that are active, and describe the groups.
 
     Parameters
@@ -186,6 +205,10 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     max_regions : int, default=20
         The most regions to describe. m learners can make many patterns; the rows of those left out are
         marked in ``labels``.
+    n_learners : int or "auto", default=None
+        By how many learners rows are told apart: those that add the most different amounts to them. None is
+        all, whose regions are linear pieces of the model, and with many learners nearly as many as rows;
+        "auto" as many as leave 80 % of the rows in the regions described.
 
     Returns
     -------
@@ -213,26 +236,32 @@ def regions(model: Any, X: Any, y: Any = None, *, output: Any = None, max_region
     X = in_memory(X)
     inputs = fitted.read(X)
     targets = None if y is None else fitted.predictor.read_targets(y, inputs.shape[0])
-    n_outputs = fitted.ensemble.n_outputs
-    learners, rows = fitted.ensemble[k::n_outputs], standard_rows(fitted, inputs)
-    words = [HalfSpace.of(fitted, j, rows) for j in range(k, len(fitted.ensemble), n_outputs)]
+    chosen = _telling(fitted, k, inputs, n_learners, int(max_regions))
+    learners, teller = fitted.ensemble[chosen], Teller(fitted, inputs)
     bits = patterns_of(fitted, learners, inputs)
     seen, of_row, counts = np.unique(bits, return_inverse=True, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:max_regions]
     known = _Known(fitted, learners, seen, _ranks(largest, len(seen)))
     patterns, labels, n_rows = unpack(seen[largest], len(learners)), known.labels[of_row], counts[largest]
-    descriptions, precision, coverage = describe(patterns, labels, words, inputs)
+    told = [teller.tell(labels == label) for label in range(len(patterns))]
     return Regions(
         patterns=patterns,
-        learner_names=fitted.coordinate_names[k::n_outputs],
+        learner_names=fitted.coordinate_names[chosen],
         n_rows=n_rows,
         share=n_rows / len(labels),
         **_means(fitted, fitted.full_score(X), targets, k, labels, n_rows),
         coefficients=_mean_coefficients(fitted, inputs, labels, n_rows)[..., k],
-        descriptions=descriptions,
-        precision=precision,
-        coverage=coverage,
-        half_spaces=np.array([half_space.words() for half_space in words], dtype=object),
+        descriptions=np.array([each.words for each in told], dtype=object),
+        precision=np.array([each.precision for each in told]),
+        coverage=np.array([each.coverage for each in told]),
+        typical=np.array(
+            [teller.typical(labels == r, each.features) for r, each in enumerate(told)], dtype=object
+        ),
+        features=[each.features for each in told],
+        half_spaces=np.array(
+            [teller.learner(int(j), rows_of_learner(bits, at)).words for at, j in enumerate(chosen)],
+            dtype=object,
+        ),
         labels=labels,
         n_patterns=len(seen),
         feature_names=fitted.feature_names,
@@ -248,6 +277,31 @@ class _Known:
     learners: Ensemble
     patterns: Array
     labels: Array
+
+
+def _telling(fitted: FittedModel, k: int, inputs: Any, n_learners: Any, max_regions: int) -> IntArray:
+    """Return the positions of the learners of one output that tell its regions apart."""
+    ensemble = fitted.ensemble
+    own = np.arange(k, len(ensemble), ensemble.n_outputs)
+    if n_learners is None:
+        return own
+    if n_learners != "auto" and (not isinstance(n_learners, Integral) or n_learners < 1):
+        raise ValueError(
+            f'n_learners must be an integer of at least 1, "auto", or None for all, got {n_learners!r}.'
+        )
+    learners = ensemble[own]
+    z = fitted.map(learners.project, inputs, len(own))
+    is_active = (z > 0) | (ensemble.activation == "identity")
+    order = np.argsort(-learners.embed_projected(z).std(axis=0), kind="stable")
+    if n_learners != "auto":
+        return np.sort(own[order[:n_learners]])
+    of_row, chosen = np.zeros(len(z), dtype=np.intp), 0
+    for j in order:  # each parts the regions of those before it
+        of_row, counts = np.unique(2 * of_row + is_active[:, j], return_inverse=True, return_counts=True)[1:]
+        if np.sort(counts)[-max_regions:].sum() < _MOSTLY * len(z):
+            break
+        chosen += 1
+    return np.sort(own[order[: max(chosen, 1)]])
 
 
 def _ranks(largest: Array, n_patterns: int) -> Array:

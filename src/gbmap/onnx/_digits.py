@@ -9,7 +9,6 @@ import numpy as np
 
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import predictor_of
 
 # A column is blurred if its type tells values apart only to this share of its standard deviation.
 _BLUR = 0.01
@@ -18,7 +17,7 @@ _BLUR = 0.01
 def lost_ranges(model: Any, kind: np.dtype[Any]) -> tuple[Array, Array]:
     """Return whether a type cannot hold each of the inputs, if it is in use, and each of the targets."""
     limits, is_used = np.finfo(kind), model.ensemble_.weights.any(axis=0)
-    predictor = predictor_of(model)
+    predictor = model.predictor_
 
     def is_lost(spreads: Array) -> Array:
         return (spreads > 0) & ((spreads < limits.tiny) | (spreads > limits.max))
@@ -28,7 +27,7 @@ def lost_ranges(model: Any, kind: np.dtype[Any]) -> tuple[Array, Array]:
 
 def refuse_lost_range(model: Any, kind: np.dtype[Any]) -> None:
     """Refuse a type that cannot hold a column in use or a target, and warn of one that blurs a column."""
-    predictor = predictor_of(model)
+    predictor = model.predictor_
     fitted, source = predictor.fitted_inputs, predictor.fitted_inputs.inputs.number_source
     inputs, targets = lost_ranges(model, kind)
     lost = np.concatenate([fitted.scale[inputs], predictor.target_deviation[targets]])

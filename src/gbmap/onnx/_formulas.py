@@ -20,7 +20,6 @@ from gbmap._core.posterior import Posterior
 from gbmap._fitted.model import FittedModel
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
-from gbmap.estimators.base import predictor_of
 from gbmap.onnx._graph import Graph
 from gbmap.onnx._learner_inputs import CenteredInputs, centered_inputs, inside_limits
 
@@ -87,7 +86,7 @@ class Formulas:
     @property
     def prediction(self) -> str:
         """f as a regressor shapes it."""
-        return self.scores if predictor_of(self.model).gives_columns else self.graph.drop_axis(self.scores, 1)
+        return self.scores if self.model.predictor_.gives_columns else self.graph.drop_axis(self.scores, 1)
 
     @property
     def score(self) -> str:
@@ -108,7 +107,7 @@ class Formulas:
     def probability(self) -> str:
         """Those of each class against the rest, normalised in log space, since all of them may be tiny."""
         graph = self.graph
-        against = graph.constant(-predictor_of(self.model).log_odds_per_score)
+        against = graph.constant(-self.model.predictor_.log_odds_per_score)
         log_p = graph.add("Neg", graph.softplus(graph.add("Mul", self.class_scores, against)))
         return graph.add("Softmax", log_p, axis=1)
 

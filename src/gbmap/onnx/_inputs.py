@@ -74,7 +74,8 @@ def as_inputs(onnx_model: Any, X: Any) -> dict[str, Array]:
 
 def _filled(values: Array, fill: Any) -> Array:
     """Return values with another in place of missing ones."""
-    return np.where(_are_missing(values), np.array(fill, dtype=object), values)
+    with np.errstate(invalid="ignore"):  # some builds of Python raise the flag where NaN is compared
+        return np.where(_are_missing(values), np.array(fill, dtype=object), values)
 
 
 def table(X: Any) -> Any:

@@ -44,7 +44,7 @@ from gbmap.estimators.checkpoint import check_record
 from gbmap.persistence._monitors import MONITOR_CHECKS
 from gbmap.selection import GBMAPClassifierCV
 from gbmap.selection.search import BaseGBMAPCV
-from gbmap.tables import Column, Schema, TableModel
+from gbmap.tables import Column, Form, Schema, TableModel
 from gbmap.tables.schema import DATE_PARTS, KINDS, TARGET_KINDS, TASKS
 
 _WITH_PARAMETERS = (BaseGBMAP, BaseGBMAPCV, DriftDetector, DriftMonitor, TableModel)
@@ -109,7 +109,7 @@ def _check_gbmap(model: BaseGBMAP) -> None:
     if inputs is not None and not inputs.is_plain:
         for name in ("_input_mean", "_input_scale"):
             need_numbers(vars(model)[name], (n_inputs,), f"{name} that does not fit the inputs")
-    coding = vars(model).get("_coding")
+    coding = vars(model).get("coding_")
     need(
         coding is None or (isinstance(coding, Coding) and len(coding.categories) == n_features),
         "codes of no columns",
@@ -267,6 +267,8 @@ def _check_calibration(calibration: Calibration) -> None:
 
 def _check_profile(profile: Profile) -> None:
     need_members(profile, names=np.ndarray, kinds=np.ndarray, levels=tuple, n_rows=int, n_calibration=int)
+    need_members(profile, days=list)
+    need(all(type(name) is str for name in profile.days), "dates that are no names")
     need(profile.names.ndim == 1, "columns that are no list")
     shape, what = profile.names.shape, "a profile of several lengths"
     need(all(type(name) is str for name in profile.names), "names of columns that are no texts")
@@ -293,13 +295,22 @@ def _check_profile(profile: Profile) -> None:
 
 
 def _check_column(column: Column) -> None:
-    need_members(column, name=str, reason=str, n_missing=int, levels=tuple, parts=tuple)
+    need_members(column, name=str, reason=str, n_missing=int, levels=tuple, parts=tuple, form=Form)
+    need_members(column, reading=str, tells=str)
     need_one_of(column.kind, KINDS, "kind")
     need(all(type(text) is str for text in (*column.levels, *column.parts)), "levels that are no texts")
     need(set(column.parts) <= set(DATE_PARTS), "parts of a date that it has not")
 
 
+def _check_form(form: Form) -> None:
+    need_members(form, unit=str, date=str, truth=bool, lenient=bool)
+    need_one_of(form.decimal, (".", ","), "mark before decimals")
+    need(form.group == "" or {form.group, form.decimal} == {".", ","}, "a mark of thousands and of decimals")
+    need(form.date in ("", "dmy", "mdy") or "%" in form.date, "an order of dates that it does not know")
+
+
 def _check_schema(schema: Schema) -> None:
+    need_members(schema, target_form=Form, target_reading=str, encoding=str)
     need_members(schema, target=str, task_reason=str, n_rows=int, n_without_target=int, columns=tuple)
     need_one_of(schema.task, TASKS, "task")
     need_one_of(schema.target_kind, TARGET_KINDS, "kind of target")
@@ -351,6 +362,7 @@ _CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (DriftDetector, "_drifter", _check_detector),
     *MONITOR_CHECKS,
     (Column, "", _check_column),
+    (Form, "", _check_form),
     (Schema, "", _check_schema),
     (TableModel, "model_", _check_table_model),
     (Pipeline, "", _check_pipeline),

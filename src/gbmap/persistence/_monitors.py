@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from gbmap._files.checks import need, need_members, need_numbers, need_one_of
 from gbmap.drift import DriftMonitor, MonitorAlarm
 from gbmap.drift._martingale import Martingale
+from gbmap.drift._state import MonitorState
 from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects
 from gbmap.drift._timeline import Timeline
@@ -65,10 +67,14 @@ def _check_suspects(suspects: Suspects) -> None:
     need(suspects.shares.ndim == 2 and suspects.activity.ndim == 2, what)
     need_numbers(suspects.shares, (*n, suspects.shares.shape[1]), what)
     need(suspects.activity.dtype == np.uint8 and suspects.activity.shape[:1] == n, what)
+    need_members(suspects, strange=np.ndarray | None)
+    strange = suspects.strange
+    need(strange is None or (strange.dtype == bool and strange.shape == suspects.shares.shape), what)
 
 
 def _check_alarm(alarm: MonitorAlarm) -> None:
     need_one_of(alarm.source, ("rows", "labels"), "source of an alarm")
+    need_one_of(alarm.metric, ("rmse", "log_loss", "loss"), "metric of an alarm")
     need_members(alarm, row=int, since_row=int, time=str, since_time=str, p_value=float)
     need_members(alarm, calibration_loss=float, expected_loss_interval=tuple | None)
     need_members(alarm, **dict.fromkeys(("share_of_alarms", "expected_loss", "mean_loss"), float | None))
@@ -82,25 +88,28 @@ def _check_alarm(alarm: MonitorAlarm) -> None:
     need(ends is None or (len(ends) == 2 and _are(list(ends), float)), "an interval that is none")
 
 
-def _check_monitor(monitor: DriftMonitor) -> None:
-    members = vars(monitor)
-    kinds = {"_of_rows": Stream, "_of_labels": Stream, "_timeline": Timeline}
-    need_members(monitor, _waiting=dict, _start_times=dict)
-    times = members["_start_times"]
+def _check_state(state: MonitorState) -> None:
+    need_members(state, waiting=dict, start_times=dict)
+    times = state.start_times
     need(_are([*times, *times.values()], str) and all(map(str.isdecimal, times)), "times that are none")
-    need_members(monitor, **kinds, _alarmed=Suspects, _wrong=Suspects, _is_seasonal=bool, alarms_=list)
-    need_members(monitor, n_rows_=int, n_labelled_=int, _n_calibration=int, _n_above=int)
-    need_members(monitor, _calibration_loss=float, _high_loss=float)
-    need(_are(monitor.alarms_, MonitorAlarm), "alarms that are none")
-    need(0 <= members["_n_above"] <= members["_n_calibration"], "a calibration that cannot be")
-    need(members["_n_calibration"] < _MOST_ROWS, "a calibration that cannot be")
-    need(_is_count(monitor.n_rows_) and _is_count(monitor.n_labelled_), "rows that cannot be")
-    need(monitor.n_rows_ == members["_timeline"]["n_rows"].sum(), "rows that are not in the records")
-    ensemble = monitor.detector._drifter.monitored.fitted.ensemble
+    kinds = {"of_rows": Stream, "of_labels": Stream, "timeline": Timeline}
+    need_members(state, **kinds, alarmed=Suspects, wrong=Suspects, is_seasonal=bool, alarms=list, marks=list)
+    need_members(state, n_labelled=int, n_calibration=int, n_above=int)
+    need_members(state, calibration_loss=float, high_loss=float)
+    need(_are(state.alarms, MonitorAlarm), "alarms that are none")
+    need(_are(state.marks, str), "marks of rows that are none")
+    need(0 <= state.n_above <= state.n_calibration < _MOST_ROWS, "a calibration that cannot be")
+    need(_is_count(state.n_labelled) and _is_count(state.n_rows), "rows that cannot be")
+
+
+def _check_monitor(monitor: DriftMonitor) -> None:
+    """Ask whether the state is one of this model."""
+    need_members(monitor, state_=MonitorState)
+    state, ensemble = monitor.state_, monitor.detector.gauge_.monitored.fitted.ensemble
     n_bytes, size = -(-len(ensemble) // 8), _WAITING + ensemble.n_outputs
-    for suspects in (members["_alarmed"], members["_wrong"]):
+    for suspects in (state.alarmed, state.wrong):
         need(not len(suspects.rows) or suspects.activity.shape[1] == n_bytes, "rows of another model")
-    for name, row in members["_waiting"].items():
+    for name, row in state.waiting.items():
         need(type(name) is str and type(row) is list and len(row) == size, "a waiting row that is none")
         need(
             type(row[0]) is int and _is_count(row[0]) and type(row[1]) is str and _are(row[_WAITING:], float),
@@ -108,6 +117,19 @@ def _check_monitor(monitor: DriftMonitor) -> None:
         )
         need(type(row[2]) is str and len(row[2]) == 2 * n_bytes, "learners that are none")
         need(_HEX.fullmatch(row[2]) is not None, "learners that are none")
+
+
+def gathered(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a monitor whose state was not yet an object of its own, as they are now."""
+    names = {field.name: f"_{field.name}" for field in fields(MonitorState)}
+    names |= {"n_labelled": "n_labelled_", "alarms": "alarms_"}
+    del names["marks"]  # which there were not
+    if "_of_rows" not in members or not members.keys() >= set(names.values()):
+        return members
+    state = MonitorState(**{now: members[before] for now, before in names.items()}, marks=[])
+    _check_state(state)
+    rest = {name: value for name, value in members.items() if name not in {*names.values(), "n_rows_"}}
+    return rest | {"state_": state}
 
 
 def _is_count(value: float) -> bool:
@@ -125,5 +147,6 @@ MONITOR_CHECKS: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
     (Timeline, "", _check_timeline),
     (Suspects, "", _check_suspects),
     (MonitorAlarm, "", _check_alarm),
-    (DriftMonitor, "_of_rows", _check_monitor),
+    (MonitorState, "", _check_state),
+    (DriftMonitor, "state_", _check_monitor),
 )

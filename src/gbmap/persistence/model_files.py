@@ -46,14 +46,17 @@ from gbmap.drift._monitored import MonitoredModel
 from gbmap.drift._neighbours import Neighbours
 from gbmap.drift._profile import Profile
 from gbmap.drift._spread import SpreadDrifter
+from gbmap.drift._state import MonitorState
 from gbmap.drift._stream import Stream
 from gbmap.drift._suspects import Suspects
 from gbmap.drift._timeline import Timeline
 from gbmap.drift._urn import Urn
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
 from gbmap.persistence._checks import admit, check
+from gbmap.persistence._monitors import gathered
 from gbmap.selection import GBMAPClassifierCV, GBMAPRegressorCV
-from gbmap.tables import Column, Schema, TableModel
+from gbmap.tables import Column, Form, Schema, TableModel
+from gbmap.tables.schema import PLAIN
 
 # The names in files. They stay when a class is moved or renamed.
 _OWN = {
@@ -80,6 +83,7 @@ _OWN = {
     "drift.Martingale": Martingale,
     "drift.Measures": Measures,
     "drift.MonitorAlarm": MonitorAlarm,
+    "drift.MonitorState": MonitorState,
     "drift.Neighbours": Neighbours,
     "drift.Profile": Profile,
     "drift.SpreadDrifter": SpreadDrifter,
@@ -90,6 +94,7 @@ _OWN = {
     "drift.Subject": FittedModel,
     "TableModel": TableModel,
     "tables.Column": Column,
+    "tables.Form": Form,
     "tables.Schema": Schema,
 }
 _SKLEARN = (
@@ -115,13 +120,15 @@ _CALLBACKS = frozenset(
 # Members whose lists hold instances.
 _LISTED = frozenset(
     {"steps", "transformer_list", "transformers", "transformers_", "_name_to_fitted_passthrough"}
-    | {"history_", "_boosted", "columns", "urns", "alarms_"}
+    | {"history_", "_boosted", "columns", "urns", "alarms", "alarms_"}
 )
 _PLAIN = {"_inputs": None, "_input_mean": None, "_input_scale": None}
 _OF_ESTIMATORS = {"_posterior": None, "knots": 0, "categorical_features": None, **_PLAIN}
 # What files of earlier versions do not have, as those versions had it.
 _ADDED: dict[str, dict[str, Any]] = {
     "TableModel": {"refine": False},
+    "tables.Column": {"form": PLAIN, "reading": "", "tells": ""},
+    "tables.Schema": {"target_form": PLAIN, "target_reading": "", "encoding": ""},
     "StageRecord": {"l2_regularizations": (), "group_l2_regularizations": ()},
     "DriftDetector": {"measure": "neighbours"},
     "GBMAPRegressorCV": {"edges_": []},
@@ -136,6 +143,9 @@ _ADDED: dict[str, dict[str, Any]] = {
         "score_leeway": None,
         "reach_leeway": 1.0,
     },
+    "drift.Profile": {"days": [], "n_most": None},
+    "drift.MonitorAlarm": {"metric": "loss"},
+    "drift.Suspects": {"strange": None},
     "drift.Watched": {"profile": None, "completions": None},
     "GBMAPRegressor": _OF_ESTIMATORS,
     "GBMAPClassifier": _OF_ESTIMATORS,
@@ -264,7 +274,10 @@ _REGISTRY = Registry(
         "TableModel": {"pipeline_": "model_"},
         "drift.Drifter": {"watched": "monitored"},
         "drift.Watched": {"subject": "fitted"},
+        "GBMAPRegressor": {"_coding": "coding_"},
+        "GBMAPClassifier": {"_coding": "coding_"},
     },
+    rearranged={"DriftMonitor": gathered},
     admit=admit,
     listed=_LISTED,
 )

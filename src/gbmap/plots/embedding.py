@@ -12,6 +12,7 @@ from gbmap._core.arrays import in_memory
 from gbmap._drawing.axes import GREY, axes, fit, fit_text, shorten
 from gbmap._drawing.display import Display
 from gbmap._drawing.points import scatter
+from gbmap._fitted.axes import axis_signs
 from gbmap._fitted.loss_curve import LossCurve
 from gbmap._fitted.model import FittedModel, coordinate_index
 from gbmap._utils.sampling import sample_rows
@@ -86,7 +87,8 @@ class EmbeddingDisplay(Display):
         components : tuple of one or two of str or int, or "pca", default=None
             The coordinates to draw, by their names, such as "f1", or their positions in ``transform(X)``;
             or the first two principal components of all of them, in which the outer hundredths of a
-            coordinate count as its border. None is "pca", or the coordinates themselves if there are no
+            coordinate count as its border; the first rises with the prediction, of the second the longer
+            tail points up. None is "pca", or the coordinates themselves if there are no
             more than two.
         color : {"target", "prediction", "loss"}, column of X, or array-like of shape (n,), default=None
             None is "target" if y is given, else "prediction". For a column with the name of one of
@@ -196,7 +198,8 @@ def _principal(fitted: FittedModel, X: Any, mine: Array) -> tuple[Array, list[st
         f"principal component {j + 1}, {round(100 * share)} % of the variance"
         for j, share in enumerate(shares)
     ]
-    return pca.transform(phi), labels
+    points = pca.transform(phi)
+    return points * axis_signs(pca.transform(inner), inner.sum(axis=1)), labels
 
 
 def _check_components(fitted: FittedModel, components: Any, mine: Array) -> Array:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing.axes import BLUE, GREY, ORANGE, SKY, VERMILLION, axes, cut, fit_text, legend, scale
 from gbmap._drawing.display import Display
+from gbmap._utils.glossary import name_of
 from gbmap._utils.typing import Array
-from gbmap.drift import DriftMonitor
+from gbmap.drift._history import MonitorHistory
 
 _PANELS = 3
 _GAP = 0.06  # between panels, of the height of the picture
@@ -20,16 +22,17 @@ _NAMED = 3  # columns behind an alarm
 
 @dataclass(repr=False, eq=False)
 class MonitorDisplay(Display):
-    """Losses, share of alarms and evidence over time, with the changes that were found.
+    """Errors, share of alarms and evidence over time, with the changes that were found.
 
     Parameters
     ----------
     position : array of shape (n,)
         Where batches lie: times, or numbers of rows.
     expected, lower, upper : arrays of shape (n,)
-        The expected loss of each batch, and its interval.
+        The error to expect of each batch, and its interval: the RMSE, the log loss, or the mean of another
+        loss.
     realised : array of shape (n,)
-        The mean of the losses that are known; NaN where none is.
+        That of the rows whose labels are known; NaN where none is.
     alarm_share : array of shape (n,)
     log_capital, label_log_capital : arrays of shape (n,)
         The logarithms of the capitals that bet against no change.
@@ -39,6 +42,7 @@ class MonitorDisplay(Display):
     changes : sequence of tuples (since, raised, words), default=()
         The positions at which changes began and were found, and what is behind them.
     position_label : str, default="rows"
+    error_label : str, default="loss"
 
     Examples
     --------
@@ -71,16 +75,19 @@ class MonitorDisplay(Display):
     calibration_alarm_share: float
     changes: Any = ()
     position_label: str = "rows"
+    error_label: str = "loss"
     panels_: Any = field(default=None, init=False)
 
     @classmethod
-    def from_estimator(cls, monitor: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, monitor: Any, *, n_batches: int = 100, ax: Any = None) -> Self:
         """Draw the life of a monitor so far.
 
         Parameters
         ----------
         monitor : DriftMonitor
             One that has seen rows.
+        n_batches : int, default=100
+            The most that are drawn; of more, neighbouring ones count as one.
         ax : matplotlib Axes, default=None
             None makes a figure.
 
@@ -88,37 +95,26 @@ class MonitorDisplay(Display):
         -------
         display : MonitorDisplay
         """
-        if not isinstance(monitor, DriftMonitor):
-            raise TypeError(f"monitor must be a DriftMonitor, got {type(monitor).__name__}.")
-        if not getattr(monitor, "n_rows_", 0):
-            raise ValueError("monitor must have seen rows, got one that has seen none; call update first.")
-        timeline = monitor._timeline
-        rows = timeline["n_rows"]
-        ends, label = _positions(timeline)
-        n_labelled = timeline["n_labelled"]
-        realised = np.where(n_labelled > 0, timeline["realised"] / np.maximum(n_labelled, 1), np.nan)
-        thresholds = [
-            _threshold(monitor.level * share) for share in (1 - monitor.label_share, monitor.label_share)
-        ]
-        begins, _ = _positions(timeline, begin=True)
-        at = [
-            (begins[_record(timeline, alarm.since_row)], ends[_record(timeline, alarm.row)], _words(alarm))
-            for alarm in monitor.alarms_
-        ]
+        if not (isinstance(n_batches, Integral) and n_batches >= 1):
+            raise ValueError(f"n_batches must be a whole number of at least 1, got {n_batches!r}.")
+        history = MonitorHistory.of(monitor, int(n_batches))
+        axis = history.axis
+        changes = zip(axis.begins[history.since], axis.ends[history.raised], map(_words, history.alarms))
         return cls(
-            ends,
-            timeline["expected"] / rows,
-            timeline["lower"] / rows,
-            timeline["upper"] / rows,
-            realised,
-            timeline["n_alarms"] / rows,
-            timeline["log_capital"],
-            timeline["label_log_capital"],
-            (thresholds[0], thresholds[1]),
-            monitor._calibration_loss,
-            monitor._n_above / monitor._n_calibration,
-            at,
-            label,
+            axis.ends,
+            history.expected,
+            history.lower,
+            history.upper,
+            history.realised,
+            history.alarm_share,
+            history.log_capitals["rows"],
+            history.log_capitals["labels"],
+            (history.thresholds["rows"], history.thresholds["labels"]),
+            history.calibration_loss,
+            history.calibration_alarm_share,
+            list(changes),
+            "row" if axis.kind == "row" else "time",
+            name_of(history.metric),
         ).plot(ax)
 
     def _draw(self, ax: Any) -> Any:
@@ -156,7 +152,7 @@ class MonitorDisplay(Display):
             known = np.asarray(self.position)[is_known], np.asarray(self.realised)[is_known]
             (dots,) = panel.plot(*known, "o", color=ORANGE, markersize=3)
             entries.insert(0, (dots, "known"))
-        panel.set_ylabel("loss")
+        panel.set_ylabel(self.error_label)
         self._bound(panel, is_known)
         return entries
 
@@ -193,33 +189,6 @@ class MonitorDisplay(Display):
             entries["change, about"] = panel.axvline(since, color=VERMILLION, linestyle=":", linewidth=1.2)
             entries["alarm raised"] = panel.axvline(raised, color="black", linestyle="-.", linewidth=0.9)
         return [(line, name) for name, line in entries.items()]
-
-
-def _threshold(level: float) -> float:
-    return float(-np.log(level)) if level else np.inf
-
-
-def _positions(timeline: Any, *, begin: bool = False) -> tuple[Array, str]:
-    """Return where records end, or begin: in time if their times are dates or numbers, else in rows."""
-    texts = timeline.begins if begin else timeline.ends
-    both = [*timeline.begins, *timeline.ends]
-    for kind in (np.float64, "datetime64[s]"):
-        try:
-            np.array([_without_zone(text) for text in both], dtype=kind)
-            return np.array([_without_zone(text) for text in texts], dtype=kind), "time"
-        except ValueError:
-            continue
-    return timeline["first_row"] + (0 if begin else timeline["n_rows"] - 1), "row"
-
-
-def _without_zone(text: str) -> str:
-    if not text:
-        raise ValueError("no time")
-    return text.removesuffix("+00:00").removesuffix("Z")
-
-
-def _record(timeline: Any, row: int) -> int:
-    return max(int(np.searchsorted(timeline["first_row"], row, side="right")) - 1, 0)
 
 
 def _words(alarm: Any) -> str:

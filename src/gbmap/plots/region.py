@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gbmap._drawing import BarDisplay
-from gbmap._drawing.axes import ORANGE, fit_text, legend, together
+from gbmap._drawing.axes import ORANGE, fit_text, legend
 from gbmap._drawing.display import Display
 from gbmap._fitted.model import FittedModel
 from gbmap.inspection import Regions, regions
@@ -134,5 +135,5 @@ class RegionDisplay(Display):
 
 
 def _in_parts(words: str) -> str:
-    """Return the words of a region with a line for each half-space, or more that end between terms."""
-    return "\nand ".join(together(" ".join(part.split())) for part in words.split(" and "))
+    """Return the words of a region with a line for each condition."""
+    return re.sub(r" (and|or) ", r"\n\1 ", " ".join(words.split()))

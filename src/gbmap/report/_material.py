@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from gbmap._fitted.model import FittedModel
-from gbmap._fitted.table_reader import without_tables
+from gbmap._fitted.model import FittedModel, gbmap_of
+from gbmap._fitted.table_reader import is_table_model, without_tables
 from gbmap._utils.missing import known_labels, plain_labels
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import num_samples, safe_indexing
-from gbmap._utils.typing import Array
+from gbmap._utils.typing import Array, IntArray
 
 _STUDY_ROWS = 10_000  # for learners, regions and the detector
 _SCORED_ROWS = 20_000  # for scores, and for the linear model beside
@@ -51,6 +51,15 @@ class Rows:
     def __len__(self) -> int:
         return int(num_samples(self.X))
 
+    def known(self, model: Any) -> IntArray:
+        """Return the positions of targets that are there, of classes that a model knows if it knows any."""
+        known = np.arange(0) if self.y is None else known_labels(self.y)
+        classes = getattr(model, "classes_", None)
+        if classes is None or not len(known):
+            return known
+        of_model = set(classes.tolist())
+        return known[np.array([label in of_model for label in self.y[known].tolist()])]  # type: ignore[index]
+
     def as_asked(self, fitted: FittedModel) -> Rows:
         """Return the rows with the columns that a model tells of, under their labels."""
         X = fitted.as_asked(self.X)
@@ -75,15 +84,41 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class ReportedModel(FittedModel):
+    """A fitted model of which much is asked about the same tables: it reads and scores each of them once."""
+
+    # By what was asked and the identity of the table; with the table, so that no other one takes its place.
+    known: dict[tuple[str, int], tuple[Any, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def read_given(self, X: Any) -> Any:
+        return self._once("given", X, super().read_given)
+
+    def full_score(self, X: Any) -> Array:
+        return self._once("score", X, super().full_score)
+
+    def _once(self, what: str, X: Any, function: Callable[[Any], Any]) -> Any:
+        key = (what, id(X))
+        if key not in self.known:
+            self.known[key] = X, function(X)
+        return self.known[key][1]
+
+
+@dataclass(frozen=True)
 class Material:
     """A fitted model and the rows to look at it with."""
 
-    model: Any  # as given
+    model: Any  # which takes the rows
+    given: Any  # as given, which may know dates by their names
     fitted: FittedModel
     new: Rows | None
     points: list[Rows]  # those on the map, by kind
     outputs: list[int]  # the outputs that are shown: all, or those of the most frequent classes
     target_name: str
+
+    @property
+    def table(self) -> Any:
+        """The TableModel that reads raw tables; None for other models."""
+        return self.given if is_table_model(self.given) else None
 
     @property
     def is_classifier(self) -> bool:
@@ -120,13 +155,13 @@ def gather(
     model: Any, tables: dict[str, Rows], target_name: str, max_rows: int, rng: np.random.Generator
 ) -> FitMaterial:
     """Draw the rows that a report looks at."""
-    fitted = _of_one_target(model)
-    tables = _read(fitted, tables)
+    fitted, tables = _read(model, tables)
     training, held_out = (tables[kind].sample(_SCORED_ROWS, rng) for kind in ("training", "held out"))
     new = tables["new"].sample(_SCORED_ROWS, rng) if "new" in tables else None
     n_inputs = fitted.ensemble.weights.shape[1] * fitted.ensemble.n_outputs**2
     return FitMaterial(
         model=without_tables(model),
+        given=model,
         fitted=fitted,
         training=training,
         held_out=held_out,
@@ -139,13 +174,14 @@ def gather(
 
 
 def gather_new(model: Any, new: Rows, target_name: str, max_rows: int, rng: np.random.Generator) -> Material:
-    """Draw the new rows that a report looks at, of a model whose training rows are not there."""
-    fitted = _of_one_target(model)
-    new = _read(fitted, {"new": new})["new"].sample(_SCORED_ROWS, rng)
+    """Draw the new rows that a report looks at, by a model whose training rows are not there."""
+    fitted, tables = _read(model, {"new": new})
+    new = tables["new"].sample(_SCORED_ROWS, rng)
     has_classes = hasattr(fitted.model, "classes_")
     decided = fitted.predictor.labels.decided(fitted.full_score(new.X)) if has_classes else None
     return Material(
         model=without_tables(model),
+        given=model,
         fitted=fitted,
         new=new,
         points=[new.sample(max_rows, rng)],
@@ -164,16 +200,19 @@ def _of_one_target(model: Any) -> FittedModel:
     return fitted
 
 
-def _read(fitted: FittedModel, tables: dict[str, Rows]) -> dict[str, Rows]:
-    """Return the tables as the model takes them; their targets must be ones that it can have."""
-    tables = {kind: rows.as_asked(fitted) for kind, rows in tables.items()}
+def _read(model: Any, tables: dict[str, Rows]) -> tuple[ReportedModel, dict[str, Rows]]:
+    """Return what takes the tables once they are read, and these; targets must be ones that it can have."""
+    asked = _of_one_target(model)
+    tables = {kind: rows.as_asked(asked) for kind, rows in tables.items()}
+    fitted = ReportedModel(*gbmap_of(without_tables(model)))
     for kind, names in (("training", "y"), ("held out", "y_test"), ("new", "y_new")):
         rows = tables.get(kind)
         if rows is not None and rows.y is not None:
-            y = plain_labels(rows.y[known_labels(rows.y)]) if kind == "new" else rows.y
+            # New classes among new rows are for the verdict to tell.
+            y = plain_labels(rows.y[rows.known(fitted.model)]) if kind == "new" else rows.y
             if len(y):
                 fitted.predictor.read_targets(y, len(y), names)
-    return tables
+    return fitted, tables
 
 
 def _points(

@@ -32,11 +32,11 @@ def rounded(values: Any, digits: int = 4, spread: float | None = None) -> list[A
 
 def _numbers(values: Array) -> PlainList:
     """Return an array as a list: whole numbers without a decimal point, which saves a third of the file."""
+    numbers = PlainList(values.tolist())
     is_whole = (np.abs(values) < 2**53) & (values == np.floor(values))
-    return PlainList(
-        int(number) if whole else number if math.isfinite(number) else None
-        for number, whole in zip(values.tolist(), is_whole.tolist())
-    )
+    for i in np.flatnonzero(is_whole | ~np.isfinite(values)).tolist():
+        numbers[i] = int(numbers[i]) if is_whole[i] else None
+    return numbers
 
 
 def spread_of(values: Array) -> float:

@@ -7,9 +7,14 @@ import hashlib
 import math
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Context
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
+from gbmap._fitted.sayings import WEEKDAYS, day_of_year
+from gbmap._utils.glossary import METRICS, TERMS
 from gbmap._utils.optional import require
 from gbmap._utils.text import shortened
 
@@ -20,10 +25,14 @@ _SCRIPTS = (
     "colours",
     "points",
     "map",
+    "selection",
     "row",
     "learners",
+    "swarm",
     "features",
     "curves",
+    "spreads",
+    "performance",
     "regions",
     "drift",
     "over_time",
@@ -47,20 +56,30 @@ def render(contents: Mapping[str, Any], data: str) -> str:
     data : str
         The same as JSON.
     """
-    jinja2 = require("jinja2", "report")
+    scripts = [_asset(_LIBRARY), _own_scripts()]
+    return (
+        _environment(require("jinja2", "report"))
+        .get_template("page.html.j2")
+        .render(
+            report=contents,
+            data=data.translate(_ESCAPES),
+            style=_asset("style.css"),
+            scripts=scripts,
+            hashes=[_hash(script) for script in scripts],
+        )
+    )
+
+
+@lru_cache(1)
+def _environment(jinja2: Any) -> Any:
+    """Return what keeps templates, which take longer to compile than to fill in."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.filters |= {each.__name__: each for each in (number, score, percent, count, short)}
-    scripts = [_asset(_LIBRARY), _own_scripts()]
-    return environment.get_template("page.html.j2").render(
-        report=contents,
-        data=data.translate(_ESCAPES),
-        style=_asset("style.css"),
-        scripts=scripts,
-        hashes=[_hash(script) for script in scripts],
-    )
+    environment.filters |= {each.__name__: each for each in _FILTERS}
+    environment.globals |= {"terms": TERMS, "metrics": METRICS}
+    return environment
 
 
 def _asset(name: str) -> str:
@@ -92,6 +111,19 @@ def number(value: float | None, *, sign: bool = False) -> str:
     return (_MINUS if value < 0 else "+" if sign and value else "") + shown
 
 
+def column_value(value: float | None, scale: str = "number") -> str:
+    """Return a value of a column, or of a part of a date: a year has no separator."""
+    if value is not None and scale == "days":
+        return day(value)
+    if value is not None and scale == "weekday":
+        return WEEKDAYS[math.floor(value) % 7]
+    if value is not None and scale == "day of year" and value >= 1:
+        return day_of_year(math.floor(value))
+    if value is not None and abs(value) < 1e4 and value == math.floor(value):
+        return f"{value:.0f}".replace("-", _MINUS)
+    return number(value)
+
+
 def _rounded(size: float, digits: int) -> float:
     """Return a number to so many digits, halves upwards as in a browser."""
     return float(Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal_from_float(size))
@@ -120,3 +152,21 @@ def count(value: int, noun: str = "", plural: str = "") -> str:
 def short(name: str, length: int = _LONGEST_NAME) -> str:
     """Return a name that fits on the page."""
     return shortened(name, length)
+
+
+def seconds(value: float | None) -> str:
+    """Return how long something took, to what matters of it."""
+    return _NOTHING if value is None else f"{value:.2f}" if value < 9.995 else f"{value:,.0f}"
+
+
+def day(value: float | None) -> str:
+    """Return the date so many days after the beginning of 1970."""
+    return _NOTHING if value is None else str(np.datetime64(math.floor(value), "D"))
+
+
+def sort_by_size(items: list[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    """Return items with the number of the largest size first."""
+    return sorted(items, key=lambda each: -abs(each[key]))
+
+
+_FILTERS = (number, column_value, score, percent, count, short, seconds, day, sort_by_size)

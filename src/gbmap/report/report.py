@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -16,7 +16,9 @@ from gbmap._utils.plain import plain
 from gbmap._utils.replacing import replacing
 from gbmap._utils.shown import Result, Shown
 from gbmap._utils.text import counted
+from gbmap.drift import ConstantColumn
 from gbmap.report._material import FitMaterial, Rows, gather
+from gbmap.report.contents.data import study_data
 from gbmap.report.contents.drift import study_drift
 from gbmap.report.contents.explanations import explain_points
 from gbmap.report.contents.features import importance_order, study_features
@@ -24,7 +26,9 @@ from gbmap.report.contents.fitted import describe_fit
 from gbmap.report.contents.learners import study_learners
 from gbmap.report.contents.map import draw_map
 from gbmap.report.contents.performance import measure_performance
+from gbmap.report.contents.predictions import study_predictions
 from gbmap.report.contents.regions import study_regions
+from gbmap.report.contents.summary import study_trust, summarise
 from gbmap.report.page import render
 
 SCHEMA = "gbmap-report/1"
@@ -39,9 +43,9 @@ class Report(Result):
     contents : dict
         What the page shows, as plain JSON data. Its keys: "schema", the version of this layout; "title";
         "outputs", the names of the classes shown, or of the target; "left_out", None or a sentence that says
-        which sections are None and why; "fitted"; "performance"; "map"; "learners"; "features"; "regions";
-        "drift", None without new rows. Each section's keys are the attributes of the class of the same name
-        in `gbmap.report.contents`.
+        which sections are None and why; "fitted"; "summary"; "performance"; "data"; "predictions", None
+        without targets; "map"; "learners"; "features"; "regions"; "drift", None without new rows. Each
+        section's keys are the attributes of the class of the same name in `gbmap.report.contents`.
 
     Examples
     --------
@@ -110,8 +114,8 @@ class Report(Result):
     def _repr_html_(self) -> str:
         page = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe srcdoc="{page}" title="{html.escape(self.contents["title"])}" sandbox="allow-scripts" '
-            'style="width: 100%; height: 800px; border: 0"></iframe>'
+            f'<iframe srcdoc="{page}" title="{html.escape(self.contents["title"])}" '
+            'sandbox="allow-scripts allow-downloads" style="width: 100%; height: 800px; border: 0"></iframe>'
         )
 
     def _json(self) -> str:
@@ -129,8 +133,10 @@ def make_report(
     y_new: Any = None,
     detector: Any = None,
     monitor: Any = None,
+    constants: Sequence[ConstantColumn] = (),
     title: str | None = None,
     max_rows: int = 2000,
+    fit_seconds: float | None = None,
     random_state: int = 0,
 ) -> Report:
     """Look at a fitted model from all sides, for a page to read and to send.
@@ -153,12 +159,16 @@ def make_report(
         Fitted, for the new rows; None fits one to a sample of X and calibrates it with the held-out rows.
     monitor : DriftMonitor, default=None
         One that has seen the new rows, batch by batch: its life is drawn.
+    constants : sequence of ConstantColumn, default=()
+        Columns that had one value in the fit and are no part of X, as `TableModel.constants` tells them.
     title : str, default=None
         None is "Report on" and the name of the target.
     max_rows : int, default=2000
         The most training and held-out rows on the map; a quarter as many new rows may come on top.
+    fit_seconds : float, default=None
+        How long the fit of the model took, to be shown beside that of others, which are fitted here.
     random_state : int, default=0
-        Seeds all sampling: the same arguments give the same report.
+        Seeds all sampling: the same arguments give the same report, but for the seconds of other fits.
 
     Returns
     -------
@@ -175,7 +185,7 @@ def make_report(
     ...     model, X[:400], y[:400], X_test=X[400:], y_test=y[400:], title="Tumours", max_rows=100
     ... )
     >>> [each["name"] for each in report.to_dict()["performance"]["contenders"]]
-    ['GBMAP', 'logistic regression', 'a constant']
+    ['GBMAP', "scikit-learn's HistGradientBoosting", 'logistic regression', 'a constant']
     >>> page = report.to_html()  # or report.to_html("tumours.html")
     """
     if not isinstance(max_rows, Integral) or max_rows < 2:
@@ -187,8 +197,8 @@ def make_report(
     rng = np.random.default_rng(random_state)
     # Many small products: threads of BLAS cost more than they give, above all on a busy machine.
     with single_threaded_blas():
-        material = gather(model, _tables(X, y, X_test, y_test, X_new, y_new), _name_of(y), int(max_rows), rng)
-        return Report(plain(_contents(material, (detector, monitor), title, rng)))
+        material = gather(model, _tables(X, y, X_test, y_test, X_new, y_new), name_of(y), int(max_rows), rng)
+        return Report(plain(_contents(material, (detector, monitor, constants), title, fit_seconds, rng)))
 
 
 def _write(path: Any, text: str) -> None:
@@ -197,23 +207,35 @@ def _write(path: Any, text: str) -> None:
 
 
 def _contents(
-    material: FitMaterial, watchers: tuple[Any, Any], title: str | None, rng: np.random.Generator
+    material: FitMaterial,
+    watchers: tuple[Any, Any, Sequence[ConstantColumn]],
+    title: str | None,
+    seconds: float | None,
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
-    detector, monitor = watchers
+    detector, monitor, constants = watchers
     explained = explain_points(material)
-    drawn = draw_map(material, explained, importance_order(explained))
+    order = importance_order(explained)
+    drawn = draw_map(material, explained, order)
+    features = study_features(material, explained, drawn.columns)
+    drift = study_drift(material, detector, rng, monitor, constants)
+    trust = study_trust(material, detector, rng) if drift is None else None
+    tables = [material.training] if material.new is None else [material.training, material.new]
     return {
         "schema": SCHEMA,
         "title": title or f"Report on {material.target_name}",
         "outputs": material.output_names,
         "left_out": None,
         "fitted": describe_fit(material, material.training.n_given, material.held_out.n_given),
-        "performance": measure_performance(material),
+        "summary": summarise(material, explained, drawn.columns, features, drift, trust),
+        "performance": measure_performance(material, seconds),
+        "data": study_data(material, tables, order),
+        "predictions": study_predictions(material, material.held_out),
         "map": drawn,
         "learners": study_learners(material),
-        "features": study_features(material, explained, drawn.columns),
+        "features": features,
         "regions": study_regions(material),
-        "drift": study_drift(material, detector, rng, monitor),
+        "drift": drift,
     }
 
 
@@ -230,6 +252,7 @@ def _tables(X: Any, y: Any, X_test: Any, y_test: Any, X_new: Any, y_new: Any) ->
     return tables
 
 
-def _name_of(y: Any) -> str:
+def name_of(y: Any) -> str:
+    """Return the name of a target, or "target" if it has none."""
     name = getattr(y, "name", None)
     return "target" if name in (None, "") else str(name)

@@ -20,14 +20,24 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import indexable
 
 from gbmap._core.arrays import in_memory
-from gbmap._fit.log import logger
 from gbmap._fit.reading import Given
-from gbmap._utils.random import seed_of
+from gbmap._fit.records import logger
 from gbmap._utils.refitting import whole_or_undone
-from gbmap._utils.scikit_learn import HasMethods, Interval, check_sample_weight, check_y, num_samples
+from gbmap._utils.sampling import seed_of
+from gbmap._utils.scikit_learn import (
+    HasMethods,
+    Interval,
+    check_sample_weight,
+    check_y,
+    num_samples,
+    validate_params,
+)
 from gbmap._utils.typing import Array
-from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
-from gbmap.estimators.base import BaseGBMAP, ScoresInMemory
+from gbmap.estimators import GBMAPClassifier, GBMAPRegressor, other_words
+from gbmap.estimators.base import BaseGBMAP
+from gbmap.estimators.other_words import AnsweringAttributes, answering
+from gbmap.estimators.parameters import PARAMETERS
+from gbmap.estimators.predictor import ScoresInMemory
 from gbmap.selection.chosen import PassesOn
 from gbmap.selection.race import Cut, Folds, check_classes, n_processes, race
 
@@ -36,11 +46,20 @@ __all__ = ["GBMAPClassifierCV", "GBMAPRegressorCV"]
 # The estimators' own, and a sharper one; a fit finds the ridge better than a few numbers would.
 _BETAS = (5.0, 10.0)
 _L2_REGULARIZATIONS = ("auto",)
+# What is not searched, and what is by another name.
+_ELSEWHERE = {
+    name: f"write estimator=GBMAPRegressor({name}=...), or GBMAPClassifier" for name in PARAMETERS
+} | {
+    "beta": "write betas=[...]",
+    "l2_regularization": "write l2_regularizations=[...]",
+    "param_grid": "write betas=[...], l2_regularizations=[...]; n_components is the most learners to try",
+}
 # Of fewer different numbers every one is at the edge.
 _NUMBERS_WITH_INSIDE = 3
 
 
 class BaseGBMAPCV(
+    AnsweringAttributes,
     PassesOn,
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -60,11 +79,13 @@ class BaseGBMAPCV(
     # Groups are the splitter's to ask for, not the search's.
     __metadata_request__fit = {"groups": UNUSED}
     _kind: type[BaseGBMAP]
+    _other_words = other_words.ATTRIBUTES
     cv_losses_: Array
     best_index_: int
     n_components_: int
     best_loss_: float
 
+    @answering(_ELSEWHERE)
     def __init__(
         self,
         n_components: int = 100,
@@ -155,7 +176,7 @@ class BaseGBMAPCV(
             ParameterGrid({"beta": self.betas, "l2_regularization": self.l2_regularizations})
         )
         for each in self.candidates_:
-            clone(template).set_params(**each)._validate_params()
+            validate_params(clone(template).set_params(**each))
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, n_rows)
         cuts = self._cuts(X, y, sample_weight, seed, self._routed(sample_weight, groups, params))

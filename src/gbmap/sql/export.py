@@ -18,7 +18,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._fit.initial import CLIP
 from gbmap._fitted.model import FittedModel
 from gbmap._fitted.table_reader import without_tables
-from gbmap.estimators.base import BaseGBMAP, predictor_of
+from gbmap.estimators.base import BaseGBMAP
 from gbmap.sql._inputs import Input, learner_inputs
 from gbmap.sql._preprocessing import Value, column, not_translatable, translate
 from gbmap.sql._text import (
@@ -138,7 +138,7 @@ def _wanted_outputs(model: BaseGBMAP, outputs: str | Sequence[str] | None) -> tu
             f"outputs must be one or more of {', '.join(possible)} for a {type(model).__name__}, each once, "
             f"got {outputs!r}."
         )
-    if "probability" in wanted and not predictor_of(model).gives_probabilities:
+    if "probability" in wanted and not model.predictor_.gives_probabilities:
         raise ValueError(
             f'outputs must do without "probability" for loss={model.loss!r}, which gives none; '
             'use "score", or fit with loss="log_loss".'
@@ -278,7 +278,7 @@ def _projection(part: _Part, j: int, name_of: dict[Any, str]) -> str:
 
 def _ridge_units(part: _Part, name_of: dict[Any, str]) -> dict[str, str]:
     """Return the inputs that vary, in the units of the ridge, as z<input>."""
-    posterior = predictor_of(part.model).known_posterior
+    posterior = part.model.predictor_.known_posterior
     return {
         f"z{k}": f"{number(scale)} * ({name_of[part.inputs[k]]} - {number(posterior.center[k])})"
         for k, scale in enumerate(posterior.inverse_scale)
@@ -288,7 +288,7 @@ def _ridge_units(part: _Part, name_of: dict[Any, str]) -> dict[str, str]:
 
 def _square_forms(part: _Part, units: list[str]) -> dict[str, str]:
     """Return the variance of each learner's z as v<learner>, of inputs and 1; see `gbmap._core.posterior`."""
-    posterior = predictor_of(part.model).known_posterior
+    posterior = part.model.predictor_.known_posterior
     active = np.flatnonzero(posterior.inverse_scale)
     n_terms = len(part.ensemble) * len(units) * (len(units) + 1) // 2
     if n_terms > _MOST_TERMS:
@@ -345,7 +345,7 @@ def _results(statement: Statement, parts: Sequence[_Part], wanted: tuple[str, ..
 
 def _spreads(model: BaseGBMAP) -> dict[str, list[tuple[str, str]]]:
     """Return the standard deviations of f and of a new y, from the variances of the learners."""
-    ensemble, posterior = model.ensemble_, predictor_of(model).known_posterior
+    ensemble, posterior = model.ensemble_, model.predictor_.known_posterior
     classes = getattr(model, "classes_", range(ensemble.n_outputs))
     several = [f"_{each}" for each in classes] if ensemble.n_outputs > 1 else [""]
     found: dict[str, list[tuple[str, str]]] = {"spread": [], "std": []}
@@ -376,7 +376,7 @@ def _score(statement: Statement, parts: Sequence[_Part], *, passed_on: bool) -> 
 
 def _as_initial(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
     """Return what the scores are as those of an initial model: see `gbmap._fit.initial.class_score`."""
-    if not predictor_of(model).gives_probabilities:
+    if not model.predictor_.gives_probabilities:
         return scores
     shares = _probabilities(statement, model, scores, part)[-len(scores) :]
     names = statement.add({f"p{part}_{k}": share for k, share in enumerate(shares)})
@@ -386,7 +386,7 @@ def _as_initial(statement: Statement, model: BaseGBMAP, scores: list[str], part:
 
 def _probabilities(statement: Statement, model: BaseGBMAP, scores: list[str], part: int) -> list[str]:
     """Add the steps to normalised probabilities, in log space, and return these."""
-    factor = number(predictor_of(model).log_odds_per_score)
+    factor = number(model.predictor_.log_odds_per_score)
     against = [f"-{factor} * {score}" for score in scores]
     if len(scores) == 1:
         against.insert(0, f"{factor} * {scores[0]}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 from gbmap._utils.missing import is_missing
@@ -19,6 +20,7 @@ class Batch:
     rows: Any
     label: str = "the frame"  # what the table is called
     offset: int = 0  # the number of rows before these
+    decimal: str = ""  # the mark before decimals that goes with the format of the file, "" if none does
 
     @classmethod
     def of(cls, frame: Any) -> Batch:
@@ -30,7 +32,8 @@ class Batch:
             batch = cls(frame)
         elif type(frame).__module__.partition(".")[0] == "pandas":
             attrs = frame.attrs
-            batch = cls(_of_pandas(frame), attrs.get("label", cls.label), attrs.get("offset", 0))
+            known = {name: attrs[name] for name in ("label", "offset", "decimal") if name in attrs}
+            batch = cls(_of_pandas(frame), **known)
         else:
             batch = cls(_of_other(frame))
         check_names(batch.rows.schema.names, batch.label)
@@ -74,17 +77,25 @@ def check_names(names: Sequence[str], label: str) -> None:
 def in_parts(batch: Batch, max_rows: int) -> Iterator[Batch]:
     """Yield a batch in parts of at most so many rows."""
     for start in range(0, len(batch), max_rows):
-        yield Batch(batch.rows.slice(start, max_rows), batch.label, batch.offset + start)
+        yield replace(batch, rows=batch.rows.slice(start, max_rows), offset=batch.offset + start)
 
 
 def _of_pandas(frame: Any) -> Any:
     pa = require("pyarrow", "cli")
+    if frame.ndim != 2:
+        raise TypeError(
+            f"data must be a Table, or a frame of pandas or polars, got {type(frame).__name__}; "
+            "one row as a frame is frame.iloc[[k]]."
+        )
     columns = [_of_series(frame.iloc[:, k]) for k in range(frame.shape[1])]
     return pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
 
 
 def _of_series(series: Any) -> Any:
-    pa = require("pyarrow", "cli")
+    pa, pd = require("pyarrow", "cli"), require("pandas", "cli")
+    categories = getattr(series.dtype, "categories", None)
+    if categories is not None and isinstance(categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
+        series = series.cat.rename_categories(categories.astype(str))
     try:
         return pa.chunked_array(pa.array(series, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
@@ -97,6 +108,7 @@ def _of_other(frame: Any) -> Any:
     try:
         return narwhals.from_native(frame, eager_only=True).to_arrow()
     except TypeError as error:
+        way_out = "; gbmap.tables.open_table reads files" if isinstance(frame, str | PathLike) else ""
         raise TypeError(
-            f"data must be a Table, or a frame of pandas or polars, got {type(frame).__name__}."
+            f"data must be a Table, or a frame of pandas or polars, got {type(frame).__name__}{way_out}."
         ) from error

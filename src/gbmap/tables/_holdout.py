@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,14 @@ def split(y: Array, share: float, *, classes: bool, seed: int) -> tuple[Array, A
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
+@contextmanager
+def without_doubts_about_classes() -> Iterator[None]:
+    """Leave out what scikit-learn warns of few rows in a class, which a fit says once, of all rows."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        yield
+
+
 def metrics(
     y: Array, predicted: Array, probabilities: Array | None, classes: Array | None
 ) -> dict[str, float]:
@@ -47,6 +58,7 @@ def metrics(
     return {name: float(value) for name, value in found.items()}
 
 
+@without_doubts_about_classes()
 def scores(model: Any, X: Any, y: Array, X_test: Any, y_test: Array) -> dict[str, dict[str, float]]:
     """Return the metrics on held-out rows of a fitted model, of a linear one and of a constant.
 

@@ -35,4 +35,4 @@ class StageCallback:
     def teardown(self, estimator: Any, context: Any) -> None:
         """End, which may be before the last stage."""
         if self._done < self._n_stages:
-            self._progress("fitting", self._n_stages, self._n_stages)
+            self._progress("fitting", self._done, self._done)

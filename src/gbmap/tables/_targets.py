@@ -9,6 +9,7 @@ from gbmap.tables import _values as values
 from gbmap.tables._batches import Batch
 from gbmap.tables._inference import NUMBERS_COUNTED, ColumnProfile
 from gbmap.tables.errors import TableError, shown
+from gbmap.tables.schema import Form, Schema
 
 MOST_CLASSES = 100
 _MOST_WHOLE_NUMBERS = 20
@@ -51,7 +52,9 @@ def _kind_of_values(profile: ColumnProfile) -> str:
     kind = profile.kind
     if kind != "number":
         return "text"
-    return "boolean" if profile.is_boolean else "integer" if profile.is_whole else "number"
+    if profile.is_boolean:
+        return "boolean"
+    return "integer" if profile.is_whole and not profile.unit else "number"
 
 
 def _guess(profile: ColumnProfile, kind: str) -> tuple[str, str]:
@@ -61,7 +64,8 @@ def _guess(profile: ColumnProfile, kind: str) -> tuple[str, str]:
     if kind == "boolean":
         return "classification", f"{name} holds true and false"
     if kind == "number":
-        return "regression", f"{name} holds numbers with decimals"
+        measured = "that are measured" if profile.unit else "with decimals"
+        return "regression", f"{name} holds numbers {measured}"
     if n_levels <= _MOST_WHOLE_NUMBERS and n_levels * _LEAST_ROWS_A_CLASS <= profile.n_present:
         return "classification", f"{name} holds only {n_levels} different whole numbers"
     at_least = "more than " if n_levels > NUMBERS_COUNTED else ""
@@ -85,15 +89,37 @@ def _check_classes(profile: ColumnProfile) -> None:
         )
 
 
-def read_targets(batch: Batch, name: str, kind: str) -> tuple[Array, Array]:
+def n_with_target(profile: ColumnProfile, kind: str) -> int:
+    """Return how many rows `read_targets` finds a target in."""
+    return profile.n_valid if kind == "text" else profile.n_present
+
+
+def check_unit(batch: Batch, name: str, form: Form) -> None:
+    """Refuse spans or times where the fit had numbers of some other unit, which nothing tells."""
+    unit = values.unit_of(batch.rows.column(name).type)
+    if unit and form.unit not in (unit, "any"):
+        what = "spans of time" if unit == "s" else "times of day"
+        raise TableError(
+            f"{batch.label}: column {shown(name)} holds {what}, where the fit had numbers; turn them into "
+            "numbers of the same unit."
+        )
+
+
+def read_targets(batch: Batch, schema: Schema) -> tuple[Array, Array]:
     """Return the values of the target, and which of them are not missing."""
+    name, kind, form = schema.target, schema.target_kind, schema.target_form
     batch.check_columns([name])
     column = values.plain(batch.rows.column(name))
     is_present = values.present(column)
     if kind == "text":
         return np.asarray(values.texts(column).fill_null("").to_pylist(), dtype=str), is_present
-    numbers = values.numbers(column)
+    check_unit(batch, name, form)
+    numbers = values.numbers(column, form, batch.decimal)
     if (bad := is_present & np.isnan(numbers)).any():
+        is_infinite = values.is_infinite(column)
+        is_present &= ~(bad if form.lenient else is_infinite)
+        bad &= is_present
+    if bad.any():
         row = int(np.argmax(bad))
         raise TableError(
             f"{batch.about(name, row, column[row].as_py())}, which is no number, as the target was."

@@ -5,21 +5,65 @@ All arrays here are arrow's; frames of pandas and polars come in through `Batch.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gbmap._utils.optional import require
 from gbmap._utils.typing import Array
-from gbmap.tables.schema import DATE_PARTS
+from gbmap.tables._dates import SECONDS_A_DAY
+from gbmap.tables._dates import read as read_dates
+from gbmap.tables._numbers import PERCENT
+from gbmap.tables._numbers import Parsed as ParsedNumbers
+from gbmap.tables._numbers import parse as parse_numbers
+from gbmap.tables.schema import DATE_PARTS, PLAIN, Form
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING = (
+    "", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "Null", "NULL", "None", "?", "-", "--",
+    "\u2013", "\u2014", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",
+)  # fmt: skip
+TRUE_WORDS = (
+    "true",
+    "yes",
+    "y",
+    "t",
+    "ja",
+    "j",
+    "wahr",
+    "oui",
+    "vrai",
+    "si",
+    "s\u00ed",
+    "sim",
+    "vero",
+    "kyll\u00e4",
+)
+FALSE_WORDS = (
+    "false",
+    "no",
+    "n",
+    "f",
+    "nein",
+    "falsch",
+    "non",
+    "faux",
+    "nej",
+    "nee",
+    "n\u00e3o",
+    "nao",
+    "falso",
+    "ei",
+)
 
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_INFINITE = r"(?i)^[+-]?inf(inity)?$"
-_DAY = r"^\d{4}-\d{2}-\d{2}"
-_TIME = r"([T ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?( ?(Z|[+-]\d{2}(:?\d{2})?))?)?$"
-_SECONDS_A_DAY = 86_400
+_PERIODS, _INTERVALS = "pandas.period", "pandas.interval"
+_UNITS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_TIME = r"([01]?\d|2[0-3]):[0-5]\d"
+_CLOCKS = {  # by unit; what pandas and Arrow write
+    "s": rf"^(-?\d+ days?,? )?\+?{_TIME}:[0-5]\d(\.\d+)?$|^-?\d+ days?$|^-?P-?\d+DT.*S$",
+    "h": rf"^{_TIME}(:[0-5]\d(\.\d+)?)?$",
+}
+_INFINITE = r"(?i)^[+-]?(inf(inity)?|\x{221e})$"
 
 
 def plain(column: Any) -> Any:
@@ -28,15 +72,52 @@ def plain(column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ExtensionArray):
-        column = column.storage
+        column = _of_extension(column)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if unit := unit_of(column.type):
+        return _in_units(column, unit)
     if pa.types.is_floating(column.type):
         return pc.if_else(pc.is_nan(column.cast(pa.float64())), None, column)
     if not is_text(column):
         return column
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return _without_missing(text, text)
+
+
+def unit_of(kind: Any) -> str:
+    """Return the unit that values of a type get: "s" for spans of time, "h" for times of day, else ""."""
+    types = require("pyarrow", "cli").types
+    return "s" if types.is_duration(kind) else "h" if types.is_time(kind) else ""
+
+
+def read_as(kind: Any) -> str:
+    """Return how values are read that are neither numbers, text nor dates by their type, "" for others."""
+    if getattr(kind, "extension_name", "") == _PERIODS:
+        return "a period is read as its first moment"
+    return {"s": "spans of time count in seconds", "h": "times of day count in hours"}.get(unit_of(kind), "")
+
+
+def _in_units(column: Any, unit: str) -> Any:
+    """Return spans of time as seconds, or times of day as hours."""
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
+    whole = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
+    ticks = _UNITS_A_SECOND[column.type.unit] * (3600 if unit == "h" else 1)
+    return pc.divide(whole.cast(pa.float64(), safe=False), float(ticks))
+
+
+def _of_extension(column: Any) -> Any:
+    """Return a column of a type that is not arrow's own: periods as dates, intervals as text."""
+    pa, name = require("pyarrow", "cli"), column.type.extension_name
+    if name not in (_PERIODS, _INTERVALS):
+        return column.storage
+    series = pa.chunked_array([column]).to_pandas()
+    if name == _INTERVALS:
+        texts = [str(value) for value in series]
+        return pa.array(texts, pa.string(), mask=series.isna().to_numpy())
+    # In seconds, which reach as far as periods do.
+    seconds = series.array.asfreq("s", how="start").asi8
+    return pa.array(seconds, pa.timestamp("s"), mask=series.isna().to_numpy())
 
 
 def with_nulls(rows: Any) -> Any:
@@ -71,13 +152,26 @@ def is_numbers(column: Any) -> bool:
     return any(test(column.type) for test in tests)
 
 
-def is_boolean(column: Any) -> bool:
-    """Return whether the values of a plain column that are not missing are truth values, or their words."""
+def is_boolean(column: Any, *, any_words: bool = False) -> bool:
+    """Return whether the values of a plain column that are not missing are truth values, or their words.
+
+    These are true and false, and with `any_words` also yes and no and the like.
+    """
     pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if not is_text(column):
         return bool(pa.types.is_boolean(column.type))
-    words = pc.is_in(pc.utf8_lower(column.drop_null()), pa.array(["true", "false"]))
+    known = (*TRUE_WORDS, *FALSE_WORDS) if any_words else (TRUE_WORDS[0], FALSE_WORDS[0])
+    words = pc.is_in(pc.utf8_lower(column.drop_null()), pa.array(known))
     return bool(pc.all(words, min_count=0).as_py())
+
+
+def truth_of(texts: Any) -> Array:
+    """Return 1 for words that say yes, 0 for those that say no, NaN for others."""
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
+    lower, found = pc.utf8_lower(texts), np.full(len(texts), np.nan)
+    for value, words in ((1.0, TRUE_WORDS), (0.0, FALSE_WORDS)):
+        found[pc.is_in(lower, pa.array(words)).to_numpy(zero_copy_only=False)] = value
+    return found
 
 
 def present(column: Any) -> Array:
@@ -85,64 +179,127 @@ def present(column: Any) -> Array:
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
-def numbers(column: Any) -> Array:
+def machine_numbers(column: Any) -> Array | None:
+    """Return a plain column of text as float64, if all that is not missing is as programs write numbers."""
+    pa = require("pyarrow", "cli")
+    try:
+        return column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+
+
+def numbers(column: Any, form: Form = PLAIN, suggested: str = "", *, machine: Array | None = None) -> Array:
     """Return a plain column as float64: NaN where a value is missing, or is no finite number.
 
-    The words true and false count as 1 and 0.
+    Parameters
+    ----------
+    column : array of arrow's
+    form : Form
+        How numbers are written in it, if it is text. The words true and false always count as 1 and 0.
+    suggested : str
+        The decimal mark that goes with the format of the file, "" if none does.
+    machine : array, default=None
+        What `machine_numbers` gave, if that is known.
     """
     pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if is_numbers(column):
         if pa.types.is_float16(column.type):
             column = column.cast(pa.float32())
-        return _finite(column.cast(pa.float64(), safe=False))
+        return finite(column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False))
     if not is_text(column):
         return np.full(len(column), np.nan)
-    try:
-        values = column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        pass
-    else:
-        return _finite(values)
-    text = column
-    for word, digit in (("true", "1"), ("false", "0")):
-        text = pc.if_else(pc.equal(pc.utf8_lower(text), word), digit, text)
-    text = pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, pa.string()))
-    return _finite(pc.replace_substring_regex(text, r"^\+", "").cast(pa.float64()))
+    is_plain = form.unit != PERCENT
+    if is_plain and form.decimal == ",":
+        is_plain = not pc.any(pc.match_substring(column, ".")).as_py()
+        machine = machine_numbers(pc.replace_substring(column, ",", ".")) if is_plain else None
+    elif is_plain and machine is None:
+        machine = machine_numbers(column)
+    if is_plain and machine is not None:
+        return finite(machine)
+    found = Texts.of(column)
+    return found.by_row(read_numbers(found.texts, parse_numbers(found.texts), form, suggested))
 
 
-def n_infinite(column: Any) -> int:
-    """Return how many values of a plain column are infinite numbers, or their words."""
+def read_numbers(texts: Any, parsed: ParsedNumbers, form: Form, suggested: str) -> Array:
+    """Return texts as numbers, by how a column is written, with the words that count as 1 and 0."""
+    found = parsed.read(form, suggested)
+    if form.unit in _CLOCKS and np.isnan(found).any():
+        found = np.where(np.isnan(found), _of_clocks(texts, form.unit), found)
+    truth = truth_of(texts) if form.truth else _plain_truth_of(texts)
+    return np.where(np.isnan(truth), found, truth)
+
+
+def _of_clocks(texts: Any, unit: str) -> Array:
+    """Return texts as seconds or hours, as frames write spans and times of day in files; NaN for others."""
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
+    of_kind = pc.if_else(pc.match_substring_regex(texts, _CLOCKS[unit]), texts, pa.scalar(None, pa.string()))
+    whole = pc.replace_substring_regex(of_kind, r"^(\d{1,2}:\d{2})$", r"\1:00").to_pandas()
+    spans = require("pandas", "cli").to_timedelta(whole, errors="coerce")
+    return spans.dt.total_seconds().to_numpy(np.float64) / (3600 if unit == "h" else 1)
+
+
+def _plain_truth_of(texts: Any) -> Array:
+    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
+    words = pa.array([FALSE_WORDS[0], TRUE_WORDS[0]])
+    place = pc.index_in(pc.utf8_lower(texts), words).cast(pa.float64()).fill_null(np.nan)
+    return place.to_numpy(zero_copy_only=False)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The different texts of a plain column, and where they stand."""
+
+    texts: Any
+    codes: Array  # by row; the last is for what is missing
+
+    @classmethod
+    def of(cls, column: Any) -> Texts:
+        """Return those of a column."""
+        encoded = column.dictionary_encode()
+        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+        return cls(encoded.dictionary, codes)
+
+    @property
+    def counts(self) -> Array:
+        """How often each of them occurs."""
+        return np.bincount(self.codes, minlength=len(self.texts) + 1)[:-1]
+
+    def by_row(self, values: Array) -> Array:
+        """Return values of the texts as values of the rows: NaN, or False, where one is missing."""
+        missing = False if values.dtype == bool else np.nan
+        return np.append(values, missing)[self.codes]
+
+
+def is_infinite(column: Any) -> Array:
+    """Return which values of a plain column are infinite numbers, or their words."""
     pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if is_text(column):
-        is_infinite = pc.match_substring_regex(column, _INFINITE)
-    elif pa.types.is_floating(column.type):
-        is_infinite = pc.is_inf(column.cast(pa.float64()))
-    else:
-        return 0
-    return int(pc.sum(is_infinite, min_count=0).as_py())
+        words = pc.match_substring_regex(column, _INFINITE).fill_null(False)
+        found: Array = words.to_numpy(zero_copy_only=False)
+        return found
+    if pa.types.is_floating(column.type):
+        return pc.is_inf(column.cast(pa.float64())).fill_null(False).to_numpy(zero_copy_only=False)
+    return np.zeros(len(column), dtype=bool)
 
 
-def _finite(values: Any) -> Array:
-    array: Array = values.fill_null(np.nan).to_numpy(zero_copy_only=False)
+def finite(array: Array) -> Array:
+    """Return an array with NaN where a number is infinite."""
     return np.where(np.isfinite(array), array, np.nan)
 
 
-def days(column: Any) -> Array:
-    """Return a plain column as days since 1970 in UTC: NaN where a value is missing, or is no ISO date."""
-    pa, pc = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
+def days(column: Any, form: Form = PLAIN) -> Array:
+    """Return a plain column as days since 1970 in UTC: NaN where a value is missing, or is no date."""
+    pa = require("pyarrow", "cli")
     if is_dates(column):
         count = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-        return _finite(count.cast(pa.float64(), safe=False)) / _units_a_day(column.type)
+        whole = count.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        return finite(whole) / _units_a_day(column.type)
+    if "%" in form.date and is_numbers(column):
+        column = texts(column)
     if not is_text(column):
         return np.full(len(column), np.nan)
-    is_iso = pc.match_substring_regex(column, _DAY + _TIME)
-    if not pc.any(is_iso).as_py():
-        return np.full(len(column), np.nan)
-    text = pc.if_else(is_iso, column, pa.scalar(None, pa.string())).to_pandas()
-    moments = require("pandas", "cli").to_datetime(text, format="ISO8601", utc=True, errors="coerce")
-    instants = moments.dt.as_unit("us").to_numpy("datetime64[us]")
-    values = instants.astype(np.int64) / 1e6 / _SECONDS_A_DAY
-    return np.where(np.isnat(instants), np.nan, values)
+    found = Texts.of(column)
+    return found.by_row(read_dates(found.texts, form))
 
 
 def _units_a_day(kind: Any) -> int:
@@ -150,7 +307,7 @@ def _units_a_day(kind: Any) -> int:
     if types.is_date32(kind):
         return 1
     unit = "ms" if types.is_date64(kind) else kind.unit
-    return _SECONDS_A_DAY * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    return SECONDS_A_DAY * _UNITS_A_SECOND[unit]
 
 
 def is_known(column: Any) -> bool:

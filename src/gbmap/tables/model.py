@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,19 +16,25 @@ from gbmap._utils.refitting import whole_or_undone
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.scikit_learn import Interval, InvalidParameterError, StrOptions
 from gbmap._utils.typing import Array
-from gbmap.drift import DriftDetector
+from gbmap.drift import ConstantColumn, DriftDetector
 from gbmap.estimators import GBMAPClassifier, GBMAPRegressor
+from gbmap.estimators.other_words import ATTRIBUTES, AnsweringAttributes
 from gbmap.tables import _holdout as holdout
 from gbmap.tables._batches import Batch
-from gbmap.tables._features import FeatureReader, as_frame, gather
+from gbmap.tables._features import FeatureReader, as_frame, constants_of, gather
+from gbmap.tables._left_out import with_tells
 from gbmap.tables._progress import Progress, StageCallback, silent
-from gbmap.tables._survey import survey
+from gbmap.tables._survey import Asked, survey
 from gbmap.tables._targets import read_targets
 from gbmap.tables.errors import TableError, shown
 from gbmap.tables.reading import Table, batches_of, label_of
 from gbmap.tables.schema import TASKS, Schema
 
 _NEIGHBOURS = 5  # the detector's default, as far as there are rows
+# Rows of calibration; and of the reference, as far as these hold no more numbers than that, 4 MB of a model
+# file. An AUC of large errors was .015 lower at most with 2,000 reference rows than with 12,000, on shifts of
+# four tables.
+_MOST_ROWS, _FEWEST_REFERENCE_ROWS, _REFERENCE_NUMBERS = 20_000, 1_000, 500_000
 _LEARNERS = 40  # with a ridge that is given: the fit cannot find how many
 _LOSSES = {
     "regression": ("squared_error", "huber", "quantile"),
@@ -39,7 +46,7 @@ def _gives_probabilities(model: TableModel) -> bool:
     return hasattr(model.model_, "predict_proba")
 
 
-class TableModel(BaseEstimator):  # type: ignore[misc]
+class TableModel(AnsweringAttributes, BaseEstimator):  # type: ignore[misc]
     r"""A GBMAP over raw tables: columns of numbers, text and dates, with missing values.
 
     Parameters
@@ -52,8 +59,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     test_size : float, default=0.2
         The share of rows that are kept out of the fit, for the scores and to calibrate the detector. 0
         fits all rows; there are no scores then, and the detector is calibrated by cross-fitting.
-    reference_rows : int, default=20_000
-        The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out.
+    reference_rows : int or "auto", default="auto"
+        The most rows that the detector keeps as neighbours, and calibrates with. 0 leaves it out. "auto" is
+        20,000 rows, but of neighbours no more than take 4 MB in a file, or 1,000 of them if these take more;
+        without held-out rows to calibrate with, 20,000.
     n_components : int or "auto", default=None
         The number of learners; None is "auto", or 40 with an ``l2_regularization`` that is a number.
     beta, l2_regularization, loss : float, float or "auto", and str, default=None
@@ -72,6 +81,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         Fitted; it takes what `features` returns.
     detector_ : DriftDetector or None
         Likewise.
+    classes_ : array of shape (n_classes,)
+        The labels, in the order of the columns of `predict_proba`; only of classification.
     scores_ : dict of dict of float, or None
         Metrics on the held-out rows, of "gbmap", "linear" (ridge or logistic regression on the same inputs)
         and "constant": r2, rmse, mae; or accuracy, log_loss and, for two classes, roc_auc.
@@ -84,12 +95,16 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    What a column is follows from all of its values: numbers (true and false count as 1 and 0, and whole
-    numbers stay numbers however few there are), ISO dates and times, or else text, which is a category. If
-    at least 99 %, but not all, are numbers (or dates), the first other value is an error; so is an infinite
-    number. Columns that are constant, empty, a running number, whole numbers of 16 digits or more that
-    never repeat, or text that hardly repeats are dropped, and ``schema_`` says why. Text that is empty or
-    says NA, N/A, NaN, null, None or ? is missing.
+    What a column is follows from all of its values: numbers, however people write them (words for yes and no
+    count as 1 and 0, and whole numbers stay numbers however few there are), dates and times, or else text,
+    which is a category. What a frame has types for besides is read so: spans of time are numbers of seconds,
+    times of day numbers of hours, periods the dates that they begin with, intervals categories. Where a value
+    can be read in two ways and nothing in the table tells, an error asks for `number` or `date`. If at least
+    99 %, but not all, are numbers (or dates), the first other value is an error; infinite numbers are
+    missing, with a note. Columns that are constant, empty, a running number, whole numbers of 16 digits or
+    more that never repeat, or text that hardly repeats are dropped, and ``schema_`` says why; of lists and
+    other values that nothing can be made of, a warning does. Text that is empty or says NA, N/A, NaN, null,
+    None or ? is missing.
 
     Categories, missing values and columns whose effect bends are left to the estimators, which see numbers
     and text; `GBMAPRegressor` tells what they make of them.
@@ -122,11 +137,14 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         "target": [str],
         "task": [StrOptions(set(TASKS)), None],
         "test_size": [Interval(Real, 0, 1, closed="left")],
-        "reference_rows": [Interval(Integral, 0, None, closed="left")],
+        "reference_rows": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "refine": ["boolean"],
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
+    _other_words = {
+        name: sentence for name, sentence in ATTRIBUTES.items() if name in ("load", "plot", "report", "save")
+    }
     schema_: Schema
     model_: Any  # of files of earlier versions, a pipeline
     detector_: DriftDetector | None
@@ -138,7 +156,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         *,
         task: str | None = None,
         test_size: float = 0.2,
-        reference_rows: int = 20_000,
+        reference_rows: int | str = "auto",
         n_components: int | str | None = None,
         beta: float | None = None,
         l2_regularization: float | str | None = None,
@@ -167,6 +185,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         columns: Iterable[str] | None = None,
         drop: Iterable[str] = (),
         category: Iterable[str] = (),
+        number: Iterable[str] | Mapping[str, str] = (),
+        date: Iterable[str] | Mapping[str, str] = (),
         progress: Progress | None = None,
     ) -> Self:
         """Find out what the columns are, and fit.
@@ -180,6 +200,12 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             Those to leave out.
         category : iterable of str, default=()
             Those to take for categories, whatever they hold.
+        number : iterable of str, or dict of str to str, default=()
+            Those to take for numbers; what is none there is missing. A dict tells of each what the mark
+            before decimals is, "point" or "comma"; "" leaves that to be found out.
+        date : iterable of str, or dict of str to str, default=()
+            Those to take for dates. A dict tells how they are written: "dmy" or "mdy", where days and months
+            cannot be told apart, or a format as of ``strptime``, such as "%d.%m.%Y"; "" as above.
         progress : callable, default=None
             Called as ``progress(step, done, total)``: "reading" with rows, twice (total is None the
             first time), "fitting" with components, "calibrating" with 0 and 1.
@@ -196,17 +222,17 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         progress = progress or silent
         data = data.repeatable() if isinstance(data, Table) else Batch.of(data)
-        self.schema_ = survey(
-            data,
-            self.target,
-            self.task,
-            columns=columns,
-            drop=set(drop),
-            category=set(category),
-            progress=progress,
-        )
+        asked = Asked.of(columns, drop, category, number, date)
+        self.schema_ = with_tells(data, survey(data, self.target, self.task, asked, progress))
         X, y, X_test, y_test = self.split(data, progress=progress)
         self.n_fitted_, self.n_held_out_ = len(y), len(y_test)
+        if self.test_size and not len(y_test):
+            warnings.warn(
+                f"{label_of(data)}: no row was held out, so that there are no scores: too few rows"
+                f"{' in every class' if self.schema_.task == 'classification' else ''} of the target "
+                f"{shown(self.target)}.",
+                stacklevel=3,
+            )
         self.model_ = self._make_gbmap().set_callbacks(StageCallback(progress))
         self.model_.fit(X, y)
         self.model_.set_callbacks()
@@ -252,15 +278,28 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         return kind(n_jobs=self.n_jobs, random_state=self.random_state, **settings)
 
     def _make_detector(self, X: Any, y: Array, X_test: Any, y_test: Array) -> DriftDetector:
-        X, y = _sample(X, y, self.reference_rows, self.random_state)
-        X_cal, y_cal = _sample(X_test, y_test, self.reference_rows, self.random_state)
+        n_reference, n_calibration = self._detector_rows(has_held_out=len(y_test) > 0)
+        X, y = _sample(X, y, n_reference, self.random_state)
+        X_cal, y_cal = _sample(X_test, y_test, n_calibration, self.random_state)
         monitored = self.model_ if len(y_cal) else clone(self.model_)
         calibration = {"X_cal": X_cal, "y_cal": y_cal} if len(y_cal) else {}
         detector = DriftDetector(
             monitored, min(_NEIGHBOURS, len(y)), n_jobs=self.n_jobs, random_state=self.random_state
         )
-        detector.fit(X, y, **calibration)
+        with holdout.without_doubts_about_classes():  # which the fit of the model has said
+            detector.fit(X, y, **calibration)
         return detector
+
+    def _detector_rows(self, *, has_held_out: bool) -> tuple[int, int]:
+        """Return the most rows for reference and calibration."""
+        if not isinstance(self.reference_rows, str):
+            return self.reference_rows, self.reference_rows
+        if not has_held_out:  # the detector's own model is fitted to the reference rows
+            return _MOST_ROWS, _MOST_ROWS
+        n_learners, n_inputs = self.model_.ensemble_.weights.shape
+        numbers_a_row = n_inputs + n_learners + 2 * self.model_.ensemble_.n_outputs  # see Drifter
+        most = max(_FEWEST_REFERENCE_ROWS, _REFERENCE_NUMBERS // numbers_a_row)
+        return min(most, _MOST_ROWS), _MOST_ROWS
 
     def features(self, frame: Any) -> Any:
         """Return rows as the frame that `model_` and `detector_` take.
@@ -279,7 +318,23 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         batch = Batch.of(frame)
-        return as_frame(FeatureReader(self.schema_).read(batch), len(batch))
+        return as_frame(FeatureReader(self.schema_).read(batch), len(batch), self.schema_)
+
+    def constants(self, frame: Any) -> tuple[ConstantColumn, ...]:
+        """Return the columns that had one value in the fit, and were dropped for it, as they are now.
+
+        Parameters
+        ----------
+        frame : frame of pandas or polars
+
+        Returns
+        -------
+        constants : tuple of ConstantColumn
+            What `DriftDetector.verdict` takes beside the features. Columns that the frame has not are left
+            out.
+        """
+        check_is_fitted(self)
+        return constants_of(Batch.of(frame), self.schema_)
 
     def targets(self, frame: Any) -> Array:
         """Return the target of rows, none of which may be missing.
@@ -295,24 +350,42 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         batch = Batch.of(frame)
-        y, is_present = read_targets(batch, self.target, self.schema_.target_kind)
+        y, is_present = read_targets(batch, self.schema_)
         if not is_present.all():
             row = batch.offset + int(np.argmin(is_present)) + 1
             raise TableError(f"{batch.label}: the target {shown(self.target)} is missing in row {row:,}.")
         return y
 
-    def predict(self, data: Any) -> Array:
-        """Return the predictions of rows.
+    @property
+    def classes_(self) -> Array:
+        """The labels, in the order of the columns of `predict_proba`; a regression has none."""
+        return self.model_.classes_
+
+    def predict(self, data: Any, return_std: bool = False) -> Any:
+        """Return the predictions of rows, and how far new targets spread around them if asked to.
 
         Parameters
         ----------
         data : Table, or frame of pandas or polars
+        return_std : bool, default=False
+            Whether to return the standard deviation of the target of each row too; of numbers only.
 
         Returns
         -------
         predicted : array of shape (n,)
+        std : array of shape (n,)
+            With ``return_std=True``, as `GBMAPRegressor.predict` tells it.
         """
-        return self._map(lambda X: self.model_.predict(X), data)
+        if not return_std:
+            return self._map(lambda X: self.model_.predict(X), data)
+        check_is_fitted(self)
+        if self.schema_.task == "classification":
+            raise ValueError(
+                f"return_std is for targets that are numbers, and {shown(self.target)} holds classes; "
+                "predict_proba tells how sure each is."
+            )
+        both = self._map(lambda X: np.column_stack(self.model_.predict(X, return_std=True)), data)
+        return both[:, 0], both[:, 1]
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, data: Any) -> Array:
@@ -325,6 +398,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         probabilities : array of shape (n, n_classes)
+            In the order of ``classes_``.
         """
         return self._map(lambda X: self.model_.predict_proba(X), data)
 
@@ -370,7 +444,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         parts = []
         for batch in batches_of(data, [*self._columns, self.target]):
-            y, is_present = read_targets(batch, self.target, self.schema_.target_kind)
+            y, is_present = read_targets(batch, self.schema_)
             X = self.features(batch)[is_present]
             if len(X):
                 predicted = self.model_.predict(X)

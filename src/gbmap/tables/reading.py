@@ -7,15 +7,18 @@ from typing import Any
 
 from gbmap._utils.optional import require
 from gbmap.tables._batches import Batch, check_columns, check_names, in_parts
-from gbmap.tables._parquet import ParquetRows
+from gbmap.tables._encodings import decoded_head, encoding_of
+from gbmap.tables._formats import json_lines
+from gbmap.tables._formats.excel import ExcelRows
+from gbmap.tables._formats.json_lines import JsonRows
+from gbmap.tables._formats.parquet import ParquetRows
+from gbmap.tables._formats.text import TextRows
 from gbmap.tables._sources import Source
-from gbmap.tables._text import TextRows
 from gbmap.tables._values import with_nulls
 from gbmap.tables.errors import TableError, readable
 
 _MAX_ROWS = 50_000
-_WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # the first bytes of .xlsx, .ods and .zip, and of .xls
-_JSON = b'{"', b'[{"', b"[["
+_ZIP, _OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # the first bytes of .xlsx, and of .xls
 
 
 class Table:
@@ -25,6 +28,8 @@ class Table:
     ----------
     source : Source
         Where its bytes come from.
+    encoding, fallback : str, default=None
+        As those of `open_table`.
 
     Attributes
     ----------
@@ -32,6 +37,8 @@ class Table:
         The columns.
     label : str
         What messages call the table.
+    encoding : str
+        What was said that it is encoded in, "" if nothing was.
 
     See Also
     --------
@@ -48,11 +55,13 @@ class Table:
 
     names: list[str]
     label: str
+    encoding: str
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, encoding: str | None = None, fallback: str | None = None):
         self._source = source
         self.label = source.label
-        self._rows = _rows_of(source)
+        self.encoding = encoding or fallback or ""
+        self._rows = _rows_of(source, encoding, fallback)
         self.names = self._rows.names
         check_names(self.names, self.label)
 
@@ -68,14 +77,14 @@ class Table:
         Yields
         ------
         frame : pandas.DataFrame
-            Text from CSV, typed values from Parquet. ``frame.attrs["label"]`` names the table,
+            Typed values from Parquet, text from the others. ``frame.attrs["label"]`` names the table,
             ``frame.attrs["offset"]`` is the number of rows before, for messages.
         """
         for batch in self.batches(max_rows, columns=columns):
             with readable(self.label, "a frame"):
-                rows = with_nulls(batch.rows) if isinstance(self._rows, TextRows) else batch.rows
+                rows = with_nulls(batch.rows) if not isinstance(self._rows, ParquetRows) else batch.rows
                 frame = rows.to_pandas(date_as_object=False, ignore_metadata=True, types_mapper=_exact_type)
-            frame.attrs = {"label": batch.label, "offset": batch.offset}
+            frame.attrs = {"label": batch.label, "offset": batch.offset, "decimal": batch.decimal}
             yield frame
 
     def batches(self, max_rows: int = _MAX_ROWS, *, columns: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -95,7 +104,7 @@ class Table:
         check_columns(names, self.names, self.label)
         offset = 0
         for rows in self._rows.batches(names):
-            yield from in_parts(Batch(rows, self.label, offset), max_rows)
+            yield from in_parts(Batch(rows, self.label, offset, self._rows.decimal), max_rows)
             offset += len(rows)
 
     def repeatable(self) -> Table:
@@ -105,18 +114,23 @@ class Table:
         return self
 
 
-def open_table(source: Any) -> Table:
+def open_table(source: Any, *, encoding: str | None = None, fallback: str | None = None) -> Table:
     r"""Return the table in a file, of which the names of the columns have been read.
 
     Parameters
     ----------
     source : str, path-like or binary file
-        A path, "-" for standard input, or a file open for reading bytes. Parquet is told by its first
-        bytes, everything else is taken to be text (CSV); gzip is unpacked. Text is in UTF-8; its first
-        line names the columns; the delimiter is that of comma, semicolon, tab and bar which cuts the
-        most of the first 20 rows into as many cells as the header (a tab in files ``.tsv``). With
-        semicolons, 1,5 is read as 1.5. Empty lines are skipped. A cell that is empty or says NA, N/A, NaN,
-        null, None or ? is missing. A row may take up to 8 MiB.
+        A path, "-" for standard input, or a file open for reading bytes. Parquet, workbooks of Excel
+        (.xlsx) and JSON (an object for each row, one a line or in an array) are told by their first
+        bytes, everything else is taken to be text (CSV); gzip is unpacked. The first line of text names the
+        columns, or the first that looks like it below titles; the delimiter is that of comma, semicolon,
+        tab and bar which cuts the most of the first 20 rows into as many cells as the header (a tab in
+        files ``.tsv``). Empty lines are skipped. A cell that is empty or says NA, N/A, n/a, NaN, null, None,
+        ?, - or an error of Excel's is missing. A row may take up to 8 MiB.
+    encoding : str, default=None
+        What text is encoded in. None is UTF-8 or UTF-16, as the file tells, or else, with a warning, cp1252.
+    fallback : str, default=None
+        What it is encoded in if the file does not tell, in place of cp1252.
 
     Returns
     -------
@@ -138,7 +152,7 @@ def open_table(source: Any) -> Table:
     ...     print(frame.isna().sum().to_dict())
     {'age': 1, 'city': 0}
     """
-    return Table(source if isinstance(source, Source) else Source(source))
+    return Table(source if isinstance(source, Source) else Source(source), encoding, fallback)
 
 
 def names_of(data: Any) -> list[str]:
@@ -165,13 +179,17 @@ def _exact_type(kind: Any) -> Any:
     return require("pandas", "cli").ArrowDtype(kind) if is_whole else None
 
 
-def _rows_of(source: Source) -> Any:
+def _rows_of(source: Source, asked: str | None, fallback: str | None) -> Any:
     if source.head.startswith(b"PAR1"):
         return ParquetRows(source)
     if source.suffix in (".parquet", ".pq"):
         raise TableError(f"{source.label} is no Parquet file: it does not begin with PAR1.")
-    if source.head.startswith(_WORKBOOKS):
-        raise TableError(f"{source.label} is a workbook or an archive; save the table in it as CSV.")
-    if source.head.lstrip().startswith(_JSON):
-        raise TableError(f"{source.label} is JSON; store the table in it as CSV or Parquet.")
-    return TextRows(source)
+    if source.head.startswith(_ZIP):
+        return ExcelRows(source)
+    if source.head.startswith(_OLD_WORKBOOK):
+        raise TableError(
+            f"{source.label} is a workbook of another kind; save the table in it as .xlsx or CSV."
+        )
+    encoding = encoding_of(source, asked, fallback)
+    is_json = source.suffix in json_lines.ENDINGS or json_lines.is_json(decoded_head(source, encoding))
+    return (JsonRows if is_json else TextRows)(source, encoding)

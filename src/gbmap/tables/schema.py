@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from gbmap._utils.shown import Result, Shown, cell
 from gbmap._utils.text import counted
 
 KINDS = ("number", "category", "date", "dropped")
 TASKS = ("regression", "classification")
+EMPTY = "empty"  # why a column is dropped that has no value
+# How the reasons begin for which columns are dropped that tell rows apart, or hold text.
+RUNNING, IDENTIFIER, FREE_TEXT = "a running number", "an identifier", "free text"
+UNREADABLE = "values of type"  # how that begins of those whose values nothing can be made of
 DATE_PARTS = ("days", "day of year", "weekday", "hour")
 TARGET_KINDS = ("number", "integer", "boolean", "text")
+
+
+@dataclass(frozen=True, repr=False)
+class Form(Result):
+    """How the values of a column are written as text. New files are read by it, as that of the fit was.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+        The mark before decimals.
+    group : {"", ".", ","}
+        The mark that sets off thousands; "" if none was seen. Spaces and apostrophes do anyway.
+    unit : str
+        "%", by which 12 % is 0.12, a measure such as "kg", or a currency; "s" for spans of time and "h" for
+        times of day, which frames have types for; "" if none was seen, "any" if the user asked for numbers
+        that have several.
+    date : str
+        "dmy" if days come before months where that is open, as in 09/12/2012, or "mdy", or a format such as
+        ``%d.%m.%Y``; "" if nothing had to be decided.
+    truth : bool
+        Whether words such as yes and no count as 1 and 0.
+    lenient : bool
+        Whether what cannot be read counts as missing, since the user asked for the kind of the column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gbmap.tables import TableModel
+    >>> data = pd.DataFrame({"paid": ["1.234,50 €", "2,75 €", "3 €"] * 10, "y": [1.5, 2.5, 0.5] * 10})
+    >>> TableModel("y", n_components=2).fit(data).schema_.columns[0].form
+    Form: decimal=',', group='.', unit='EUR', date='', truth=False, lenient=False
+    """
+
+    decimal: str = "."
+    group: str = ""
+    unit: str = ""
+    date: str = ""
+    truth: bool = False
+    lenient: bool = False
+
+    def _shown(self) -> Shown:
+        return Shown(", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)))
+
+
+PLAIN = Form()
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,9 +76,17 @@ class Column(Result):
     n_missing : int
         The rows without a value.
     levels : tuple of str
-        For a category: its values that become inputs, the most frequent first.
+        For a category: its values that become inputs, the most frequent first. For a column that is dropped
+        since it is constant: its one value.
     parts : tuple of str
         For a date: what is used of it, of "days", "day of year", "weekday" and "hour"; those that vary.
+    form : Form
+        How its values are written.
+    reading : str
+        An example of what was recognised, such as "'1.234,50 €' is read as 1234.5", or what is to be known of
+        the values, as that spans of time count in seconds; "" if there is nothing.
+    tells : str
+        For a column that was dropped: what it seems to tell of the target nevertheless, "" if nothing.
 
     Examples
     --------
@@ -44,10 +101,23 @@ class Column(Result):
     n_missing: int = 0
     levels: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    form: Form = PLAIN
+    reading: str = ""
+    tells: str = ""
 
     def _shown(self) -> Shown:
         missing = f"; {counted(self.n_missing, 'row')} without a value" if self.n_missing else ""
         return Shown(f"{cell(self.name)}, {self.kind}: {self.reason}{missing}")
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it is dropped since it tells rows apart: a running number, or an identifier."""
+        return self.kind == "dropped" and self.reason.startswith((RUNNING, IDENTIFIER))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is dropped since it had one value in all rows, or none in any."""
+        return self.kind == "dropped" and (len(self.levels) == 1 or self.reason == EMPTY)
 
     @property
     def features(self) -> list[str]:
@@ -76,6 +146,12 @@ class Schema(Result):
         Rows of the table.
     n_without_target : int
         Rows that were left out because their target is missing.
+    target_form : Form
+        How the values of the target are written.
+    target_reading : str
+        An example of what was recognised in it, as that of a `Column`.
+    encoding : str
+        What the user said that files are encoded in, where they do not tell; "" for nothing.
 
     Examples
     --------
@@ -94,6 +170,9 @@ class Schema(Result):
     columns: tuple[Column, ...]
     n_rows: int
     n_without_target: int
+    target_form: Form = PLAIN
+    target_reading: str = ""
+    encoding: str = ""
 
     def _shown(self) -> Shown:
         table = {
@@ -119,6 +198,12 @@ class Schema(Result):
     def features(self) -> list[str]:
         """The names of the columns that the model gets, in their order."""
         return [name for column in self.used for name in column.features]
+
+    @property
+    def days(self) -> list[str]:
+        """Those of them that count the days of a date since 1970."""
+        dates = (column for column in self.used if column.kind == "date")
+        return [name for each in dates for name, part in zip(each.features, each.parts) if part == "days"]
 
     @property
     def categories(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Frames as files: CSV or Parquet, written as they come, and moved to their place when they are whole."""
+"""Frames as files: CSV, Parquet, Excel or JSON lines, written as they come, put in place when whole."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import gzip
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from gbmap._utils.optional import require
 from gbmap._utils.replacing import is_place_of_file, replacing
+from gbmap.tables._formats.excel import write_excel
+from gbmap.tables._formats.json_lines import write_json_lines
 from gbmap.tables.errors import TableError
 
-ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")  # of names, which say what to write
+# Of names, which say what to write.
+ENDINGS = (
+    ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", ".xlsx",
+    ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz",
+)  # fmt: skip
 
 
 def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> int:
@@ -23,8 +30,9 @@ def write_table(destination: str | os.PathLike[str], frames: Iterable[Any]) -> i
     Parameters
     ----------
     destination : str or path-like
-        A path, or "-" for standard output. Parquet if it ends in ``.parquet`` or ``.pq``; CSV if in
-        ``.csv``, with tabs if in ``.tsv``, compressed if ``.gz`` follows. Standard output is CSV, and so
+        A path, or "-" for standard output. Parquet if it ends in ``.parquet`` or ``.pq``, a workbook of
+        Excel if in ``.xlsx``, JSON lines if in ``.jsonl`` or ``.ndjson``; CSV if in ``.csv``, with tabs if
+        in ``.tsv``. What is text is compressed if ``.gz`` follows. Standard output is CSV, and so
         are devices and pipes of other names. The file is written beside its place and then moved there.
     frames : iterable of pandas.DataFrame
         All with the same columns. The index is not stored.
@@ -78,17 +86,23 @@ def _at_least_one(frames: Iterable[Any], destination: Any) -> Iterable[Any]:
 def _writer(name: str) -> Callable[[Any, Iterable[Any]], int]:
     if name.endswith((".parquet", ".pq")):
         return _write_parquet
-    delimiter = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-    return lambda file, frames: _write_bytes(file, frames, delimiter, packed=name.endswith(".gz"))
+    if name.endswith(".xlsx"):
+        return write_excel
+    plain, packed = name.removesuffix(".gz"), name.endswith(".gz")
+    if plain.endswith((".jsonl", ".ndjson")):
+        return lambda file, frames: _write_bytes(file, frames, write_json_lines, packed=packed)
+    delimiter = "\t" if plain.endswith(".tsv") else ","
+
+    def write_text(write: Callable[[str], Any], frames: Iterable[Any]) -> int:
+        return _write_text(write, frames, delimiter)
+
+    return lambda file, frames: _write_bytes(file, frames, write_text, packed=packed)
 
 
-def _write_bytes(file: Any, frames: Iterable[Any], delimiter: str, *, packed: bool) -> int:
+def _write_bytes(file: Any, frames: Iterable[Any], write_text: Callable[..., int], *, packed: bool) -> int:
     # Without a name and a time inside, the same frames give the same bytes.
-    outer = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
-    n_rows = _write_text(lambda text: outer.write(text.encode()), frames, delimiter)
-    if packed:
-        outer.close()
-    return n_rows
+    with gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as outer:
+        return write_text(lambda text: outer.write(text.encode()), frames)
 
 
 def _write_standard_output(frames: Iterable[Any]) -> int:

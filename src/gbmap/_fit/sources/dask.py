@@ -226,7 +226,7 @@ def _learn_categories(estimator: Any, X: Any, *, reset: bool) -> Coding:
         names = [name for name, is_category in zip(X.columns, coding.is_category) if is_category]
         found = {name: X[name].unique().compute() for name in names}
         coding = coding.with_categories([found.get(name) for name in X.columns])
-        estimator._coding = coding
+        estimator.coding_ = coding
     return coding
 
 

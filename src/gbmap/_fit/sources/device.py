@@ -29,7 +29,7 @@ from gbmap._utils.scikit_learn import check_y, safe_indexing
 from gbmap._utils.typing import Array
 
 # Fewer rows are fitted in memory: a pass over them there takes no longer than a call to a device.
-_FEW_ROWS = 10_000
+_FEW_ROWS = 20_000
 
 
 @dataclass(frozen=True)

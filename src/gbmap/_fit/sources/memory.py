@@ -20,7 +20,7 @@ from gbmap._fit.sources.source import Reader, Source, sample_sizes
 from gbmap._rows.collapse import collapse
 from gbmap._rows.mapping import map_rows
 from gbmap._rows.standard import MemoryTable, Table
-from gbmap._utils.frames import is_lazy, is_objects, names_of
+from gbmap._utils.frames import is_lazy, is_objects, names_of, refuse_same_names
 from gbmap._utils.scikit_learn import check_sample_weight, safe_indexing
 from gbmap._utils.typing import Array
 
@@ -98,7 +98,7 @@ class MemorySource(Source):
         if scipy.sparse.issparse(self.X):
             n_bytes = (self.X.data.nbytes + self.X.indices.nbytes) / self.shape[0]
         else:
-            n_bytes = n_inputs * self.X.itemsize
+            n_bytes = n_inputs * (4 if n_inputs > self.shape[1] else self.X.itemsize)
         return sample_sizes(self.shape[0], n_inputs, n_bytes)
 
     def contents(self) -> list[Any]:
@@ -155,7 +155,7 @@ def _validated(
             except ValueError as error:
                 raise _of_text(X) or error from error
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        array = coding_of(estimator, X, reset=reset).encode(X)
+        array = coding_of(estimator, X, reset=reset).encode(X, as_fitted=not reset)
         if y:
             return check_X_y(array, *y, estimator=estimator, **rules)
         return check_array(array, estimator=estimator, input_name="X", **rules)
@@ -163,11 +163,11 @@ def _validated(
 
 def coding_of(estimator: Any, frame: Any, *, reset: bool) -> Coding:
     """Return what reads the columns of a frame: what the fit has learned, or what it is to learn now."""
-    n_columns, known = estimator.n_features_in_, getattr(estimator, "_coding", None)
+    n_columns, known = estimator.n_features_in_, getattr(estimator, "coding_", None)
     if reset:
         names = names_of(frame) if hasattr(frame, "columns") else None
         is_category = named_columns(estimator.categorical_features, n_columns, names)
-        known = estimator._coding = Coding.of(frame, is_category)
+        known = estimator.coding_ = Coding.of(frame, is_category)
     return known or Coding((None,) * n_columns)
 
 
@@ -176,11 +176,12 @@ def _is_table(estimator: Any, X: Any, reset: bool) -> bool:
     if is_lazy(X):
         raise TypeError(f"X must be rows in memory, got a lazy {type(X).__name__}; pass X.collect().")
     if hasattr(X, "columns"):
+        refuse_same_names(X)
         return True
     if not is_objects(X):
         return False
     if not reset:
-        known = getattr(estimator, "_coding", None)
+        known = getattr(estimator, "coding_", None)
         return known is not None and bool(known.is_category.any())
     named = named_columns(estimator.categorical_features, X.shape[1], None)
     return named is not None and bool(named.any())
@@ -188,10 +189,10 @@ def _is_table(estimator: Any, X: Any, reset: bool) -> bool:
 
 def _refuse_plain(estimator: Any, X: Any, reset: bool) -> None:
     """Refuse an array where a frame is to tell categories, and forget those of an earlier fit."""
-    known = getattr(estimator, "_coding", None)
+    known = getattr(estimator, "coding_", None)
     if reset:
         if known is not None:
-            del estimator._coding
+            del estimator.coding_
         named = estimator.categorical_features
         if scipy.sparse.issparse(X) and named is not None and not isinstance(named, str):
             raise ValueError(

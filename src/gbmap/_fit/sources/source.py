@@ -21,6 +21,10 @@ _MOST_REPETITIONS = 10
 # The smallest sample holds so many rows, or so many a column if that is more; each further one is larger by
 # a factor, up to half of the rows. None takes more than so many bytes, except to hold so many rows at least.
 _ROWS, _ROWS_PER_COLUMN, _GROWTH = 10_000, 50, 8
+# If that many bytes hold less than the next one, they are filled as long as that is so many times the last.
+_WORTH_ONE_MORE = 4
+# Of fewer rows than so many times the first sample, all are the sample: what it would save is spent on both.
+_WORTH_SAMPLING = 2
 _BYTES, _ROWS_AT_LEAST = 1 << 26, 2_000
 
 
@@ -184,7 +188,10 @@ def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[
     if row_bytes is not None:
         most = max(int(_BYTES / max(row_bytes, 1)), _ROWS_AT_LEAST)
         largest = min(most, largest)
+        first = n_rows if first <= n_rows < _WORTH_SAMPLING * first else first
     sizes = [min(first, most)]
     while sizes[-1] * _GROWTH <= largest:
         sizes.append(sizes[-1] * _GROWTH)
+    if sizes[-1] * _GROWTH > most and _WORTH_ONE_MORE * sizes[-1] <= most <= largest:
+        sizes.append(most)
     return tuple(sizes)

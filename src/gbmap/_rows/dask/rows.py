@@ -24,6 +24,8 @@ from gbmap._rows.memory import (
     by_output,
     fits_float32,
     largest,
+    sample_dtype,
+    sampled,
     standard_columns,
 )
 from gbmap._rows.threads import ThreadTeam
@@ -114,13 +116,20 @@ class DaskRows(Rows):
     def _rows_at(self, chosen: list[Any]) -> MemoryRows:
         """Return in memory some rows."""
         X, y, F, weight = zip(*self.table.ask(_rows_at, [chosen, *self._columns()]))
-        here = np.ascontiguousarray(self.inputs.of(np.concatenate(X)))  # as samples of rows in memory are
-        weights = None if self.weight is None else np.concatenate(weight)
+        columns, weights = np.concatenate(X), None if self.weight is None else np.concatenate(weight)
         if not self.samples:
-            self._first_sample = here.copy(), weights  # before it is standardised
-        blocks, units = DenseBlocks.standardised(here, self.units)
+            self._first_sample = self._inputs_of(columns), weights
         targets, scores = (np.concatenate(each, axis=1) for each in (y, F))
-        return MemoryRows(blocks, targets, scores, weights, units, self.team)
+        shape = len(columns), self.n_columns
+        dtype = sample_dtype(columns.dtype, columns.shape[0] * self.n_columns, targets, scores)
+        blocks, units = DenseBlocks.sample_of(
+            lambda some: self._inputs_of(columns[some]), shape, self.units, dtype
+        )
+        return sampled(blocks, targets, scores, weights, units, self.team)
+
+    def _inputs_of(self, columns: Array) -> Array:
+        """Return a copy of the inputs of rows, as samples of rows in memory have them."""
+        return np.array(self.inputs.of(columns), order="C")
 
     def _rows_to_attribute(self, n_rows: int) -> tuple[Any, Array | None]:
         X, weight = self._first_sample

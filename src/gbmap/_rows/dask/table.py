@@ -26,6 +26,7 @@ from gbmap._rows.moments import (
     weight_total,
 )
 from gbmap._rows.threads import ThreadTeam
+from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array
 
 
@@ -133,9 +134,7 @@ class DaskTable:
 
     def column_sample(self, size: int, rng: np.random.Generator, team: ThreadTeam) -> ColumnSample:
         """Return what random rows tell of X, or all if there are no more."""
-        n = sum(self.n_eligible)
-        positions = np.sort(rng.choice(n, size, replace=False, shuffle=False)) if n > size else np.arange(n)
-        chosen = self.choose(positions)
+        chosen = self.choose(sample_rows(sum(self.n_eligible), size, rng))
         X = np.concatenate(self.ask(np.take, [self.X, chosen], 0))
         weight = np.ones(len(X))
         if self.weight is not None:

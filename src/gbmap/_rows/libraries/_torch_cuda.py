@@ -46,7 +46,6 @@ class Pass:
         self._host_sums = torch.zeros((n_candidates, p + 3), dtype=torch.float64, pin_memory=True)
         self._n_calls = 0
         self._graph: Any = None
-        self._recorded: Any = None  # what the graph writes to
 
     @staticmethod
     def covers(objective: Objective, X: Any) -> bool:
@@ -62,19 +61,19 @@ class Pass:
         here = self._host_theta.numpy()
         here[:, :-1], here[:, -1] = thetas, signs
         with torch.cuda.device(self._X.device):
-            self._theta.copy_(self._host_theta, non_blocking=True)
-            self._host_sums.copy_(self._sums(), non_blocking=True)
+            self._compute()
             torch.cuda.current_stream().synchronize()
         return self._host_sums.numpy().copy()
 
-    def _sums(self) -> Any:
+    def _compute(self) -> None:
+        """Turn what the host tells into the sums that it reads, by one call once these are recorded."""
         self._n_calls += 1
         if self._n_calls <= _CALLS_BEFORE_RECORDING:
-            return self._run()
+            self._run()
+            return
         if self._graph is None:
             self._record()
         self._graph.replay()
-        return self._recorded
 
     def _record(self) -> None:
         """Record a run; PyTorch's context manager for it would collect garbage first, which takes longer."""
@@ -83,14 +82,15 @@ class Pass:
         with torch.cuda.stream(aside):
             graph.capture_begin()
             try:
-                recorded = self._run()
+                self._run()
             finally:
                 graph.capture_end()
         torch.cuda.current_stream().wait_stream(aside)
-        self._graph, self._recorded = graph, recorded
+        self._graph = graph
 
-    def _run(self) -> Any:
+    def _run(self) -> None:
         n, p = self._X.shape
+        self._theta.copy_(self._host_theta, non_blocking=True)
         n_candidates, n_programs, _ = self._parts.shape
         self._project(self._theta[:, 1 : 1 + p])
         _pointwise[(n_programs, n_candidates)](
@@ -98,7 +98,8 @@ class Pass:
             self._parts, n, p, self._beta, ROWS=_ROWS, LOSS=self._loss, WEIGHTED=self._weight is not None,
         )  # fmt: skip
         sums = self._parts.sum(dim=1, dtype=torch.float64)
-        return torch.cat([sums[:, :2], self._pulled_back().double(), sums[:, 2:]], dim=1)
+        total = torch.cat([sums[:, :2], self._pulled_back().double(), sums[:, 2:]], dim=1)
+        self._host_sums.copy_(total, non_blocking=True)
 
     def _project(self, v: Any) -> None:
         """Write w . x of every candidate and row into z; a vector alone is quicker as one."""

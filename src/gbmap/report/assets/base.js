@@ -34,6 +34,29 @@ function show(value, sign = false) {
   return (value < 0 ? "−" : sign && value ? "+" : "") + shown;
 }
 
+// A value of a column: of four digits, such as a year, without a separator.
+function showValue(value) {
+  const isShort = Number.isInteger(value) && Math.abs(value) < 1e4;
+  return isShort ? String(value).replace("-", "−") : show(value);
+}
+
+const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const dayOf = (days) => new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10);
+
+// A number of a feature, as what it counts of a date, if anything.
+function showOf(feature, value) {
+  const scale = report.features.scales[feature];
+  if (value === null || value === undefined) return show(value);
+  if (scale === "days" && Math.abs(value) < 1e8) return dayOf(value);
+  if (scale === "weekday" && value >= 0) return WEEKDAYS[Math.floor(value) % 7];
+  if (scale === "day of year" && value >= 1) {
+    const date = new Date(Date.UTC(2001, 0, Math.floor(value)));
+    return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  }
+  return showValue(value);
+}
+
 function percent(share) {
   if (share === null || share === undefined) return "–";
   const digits = Math.abs(100 * share) < 10 ? 10 : 1;

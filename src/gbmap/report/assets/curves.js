@@ -12,14 +12,14 @@ function effectOption() {
 }
 
 function effectBars(curve) {
-  const labels = curve.values.map((name, i) => `${short(name, 24)} (${percent(curve.shares[i])})`);
+  const labels = curve.values.map((name, i) => `${short(name, LONGEST_LABEL - 10)} (${percent(curve.shares[i])})`);
   const dots = curve.rows.flatMap((row, i) =>
-    curve.local[feature.output][i].map((value, k) => ({ value: [value, labels[k]], row })),
+    curve.local[feature.output][i].map((value, k) => ({ value: [value, k], row })),
   );
   return {
     grid: gridOf({ bottom: 30, top: 4 }),
     xAxis: axis(curveLabel()),
-    yAxis: names(labels),
+    yAxis: names(labels, "curve-chart"),
     tooltip: tip((event) =>
       event.data.row === undefined
         ? tipOf(curve.values[event.dataIndex], [["on average", show(event.value, true)]])
@@ -47,6 +47,7 @@ function binned(values, low, high) {
 }
 
 function effectLines(curve) {
+  $("curve-chart").style.height = "";
   const known = columnOf.get(curve.feature).values.filter((value) => value !== null);
   const [low, high] = frame(known);
   const alongX = { min: low, max: high };
@@ -64,18 +65,19 @@ function effectLines(curve) {
   const dashed = { lineStyle: { color: variable("muted"), width: 1.5, type: "dashed" } };
   const missing = curve.missing ? curve.values.map(() => curve.missing[feature.output]) : null;
   const strip = { xAxisIndex: 1, yAxisIndex: 1, silent: true };
-  const fixed = { left: 62, outerBoundsMode: "none" }; // or the two would not lie below each other
+  const fixed = { outerBoundsMode: "none" }; // or the two would not lie below each other
   return {
     grid: [framed({ ...fixed, bottom: 96 }), framed({ ...fixed, height: 40, top: "auto" })],
     xAxis: [
-      { ...axis("", alongX), axisLabel: { show: false } },
-      axis(short(featureName(curve.feature), 40), {
+      axis("", { ...alongX, axisLabel: { show: false } }),
+      axis(titleOf(featureName(curve.feature), "curve-chart"), {
         ...alongX,
         gridIndex: 1,
-        axisLabel: { ...axis("").axisLabel, showMinLabel: false, showMaxLabel: false },
+        ...wholeOf(curve.feature),
+        axisLabel: { ...labelsOf(curve.feature), showMinLabel: false, showMaxLabel: false },
       }),
     ],
-    yAxis: [axis(curveLabel(), { nameGap: 42, scale: true }), { ...axis("", { gridIndex: 1 }), show: false, min: 0 }],
+    yAxis: [axis(curveLabel(), { ...atSide, scale: true }), { ...axis("", { gridIndex: 1 }), show: false, min: 0 }],
     tooltip: tip((events) => effectTip(curve, events), { trigger: "axis" }),
     series: [
       ...curve.rows.map((row, i) => line(`row-${row}`, curve.local[feature.output][i], thin)),
@@ -108,7 +110,7 @@ function effectTip(curve, events) {
   if (!event) return null;
   const pairs = [["on average", show(event.value[1], true)]];
   if (curve.missing) pairs.push(["where it is missing", show(curve.missing[feature.output], true)]);
-  return tipOf(`${featureName(curve.feature)} = ${show(event.value[0])}`, pairs);
+  return tipOf(`${featureName(curve.feature)} = ${showOf(curve.feature, event.value[0])}`, pairs);
 }
 
 function curveTable() {
@@ -119,7 +121,7 @@ function curveTable() {
   const rows = all
     .filter((i) => i % step === 0 || i === all.length - 1)
     .map((i) => [
-      curve.shares ? nameOf(curve.values[i]) : show(curve.values[i]),
+      curve.shares ? nameOf(curve.values[i]) : showOf(curve.feature, curve.values[i]),
       show(curve.average[feature.output][i], true),
     ]);
   if (curve?.missing) rows.push(["missing", show(curve.missing[feature.output], true)]);

@@ -27,10 +27,11 @@ function indicatorOption() {
     legend: { top: 0, left: 0, textStyle: { color: variable("text") } },
     xAxis: axis("drift indicator; the last bar holds all above", {
       type: "category",
-      data: bins.map((edge) => show(Number(edge.toPrecision(2)))),
+      data: bins.map((edge) => axisNumber(Number(edge.toPrecision(2)))),
+      axisLabel: textLabels,
       splitLine: { show: false },
     }),
-    yAxis: axis("", { axisLabel: { ...axis("").axisLabel, formatter: (value) => percent(value) } }),
+    yAxis: axis("", { axisLabel: { formatter: (value) => percent(value) } }),
     tooltip: tip(
       (events) =>
         tipOf(
@@ -52,13 +53,13 @@ const rankedReasons = () =>
 
 function reasonsOption() {
   const list = rankedReasons().slice(0, 10);
-  fitBars($("reasons-chart"), list.length);
   return {
     grid: gridOf({ bottom: 30, top: 4 }),
-    xAxis: axis(
-      isRegression ? "share in the shift of the mean prediction" : "share in the shift of the mean score",
+    xAxis: axis(`shift of the mean ${isRegression ? "prediction" : "score"}`),
+    yAxis: names(
+      list.map((each) => featureName(each.feature)),
+      "reasons-chart",
     ),
-    yAxis: names(list.map((each) => featureName(each.feature))),
     tooltip: tip((event) =>
       tipOf(featureName(list[event.dataIndex].feature), [["share in the shift", show(event.value, true)]]),
     ),
@@ -68,13 +69,22 @@ function reasonsOption() {
   };
 }
 
+// Of four digits, such as a mean year, without a separator, and with what moves in it.
+const showMean = (value) =>
+  value !== null && Math.abs(value) >= 1e3 && Math.abs(value) < 1e4
+    ? String(Math.round(10 * value) / 10).replace("-", "−")
+    : show(value);
+
+const meanOf = (feature, mean) =>
+  report.features.scales[feature] === "days" ? showOf(feature, mean) : showMean(mean);
+
 function reasonsTable() {
   const cells = (each) => [
-    nameOf(featureName(each.feature), 30),
+    nameOf(featureName(each.feature), 120),
     show(each.contribution[drift.output], true),
     show(each.extrapolation),
-    show(each.training_mean),
-    show(each.new_mean),
+    meanOf(each.feature, each.training_mean),
+    meanOf(each.feature, each.new_mean),
   ];
   fillTable(
     $("reasons"),

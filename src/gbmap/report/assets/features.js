@@ -8,11 +8,13 @@ const addsLabel = () =>
 
 function importanceOption() {
   const list = rankedImportances().slice(0, MOST_BARS);
-  fitBars($("importance-chart"), list.length);
   return {
     grid: gridOf({ bottom: 30, top: 4 }),
     xAxis: axis(isRegression ? "mean size of what it adds" : "mean size of what it adds to the score"),
-    yAxis: names(list.map((each) => featureName(each.feature))),
+    yAxis: names(
+      list.map((each) => featureName(each.feature)),
+      "importance-chart",
+    ),
     tooltip: tip((event) =>
       tipOf(featureName(list[event.dataIndex].feature), [["importance", show(event.value)]]),
     ),
@@ -44,7 +46,7 @@ function levelsOption(dependence, column, output) {
   return {
     grid: gridOf({ bottom: 30, top: 4 }),
     xAxis: axis(`mean of what it ${addsLabel()}`),
-    yAxis: names(column.levels),
+    yAxis: names(column.levels, "dependence-chart"),
     tooltip: tip((event) => tipOf(column.levels[event.dataIndex], [["adds", show(event.value, true)]])),
     series: [
       {
@@ -61,14 +63,16 @@ function curveOption(dependence, column, output) {
     .map((row, i) => ({ value: [column.values[row], dependence.adds[output][i]], row }))
     .filter((point) => point.value[0] !== null);
   const [low, high] = frame(points.map((point) => point.value[0]));
+  $("dependence-chart").style.height = "";
   return {
     grid: framed(),
-    xAxis: axis(short(featureName(dependence.feature), 40), {
+    xAxis: axis(titleOf(featureName(dependence.feature), "dependence-chart"), {
       min: low,
       max: high,
-      axisLabel: { ...axis("").axisLabel, showMinLabel: false, showMaxLabel: false },
+      ...wholeOf(dependence.feature),
+      axisLabel: { ...labelsOf(dependence.feature), showMinLabel: false, showMaxLabel: false },
     }),
-    yAxis: axis(addsLabel(), { nameGap: 42 }),
+    yAxis: axis(addsLabel(), atSide),
     tooltip: tip((event) => (event.data.row === undefined ? null : rowTip(event.data.row))),
     series: [
       {
@@ -103,7 +107,7 @@ function featureTables() {
   const values =
     column.kind === "category"
       ? column.levels.map((level) => nameOf(level))
-      : dependence.middles.map((value) => show(value));
+      : dependence.middles.map((value) => showOf(dependence.feature, value));
   const table = values.map((value, i) => [value, show(dependence.means[output][i], true)]);
   fillTable(
     $("dependence"),
@@ -122,8 +126,10 @@ function startFeatures() {
   const importance = makeChart("importance-chart", importanceOption);
   const curve = feature.dependence ? makeChart("dependence-chart", dependenceOption, "canvas") : null;
   const effect = startCurve();
+  const swarm = startSwarm();
   const redraw = () => {
     importance.draw();
+    if (swarm) swarm.draw();
     if (curve) curve.draw();
     if (effect) effect.draw();
     featureTables();

@@ -18,7 +18,7 @@ function explainedOption() {
       max: training.length - 1,
       splitLine: { show: false },
     }),
-    yAxis: axis("", { axisLabel: { ...axis("").axisLabel, formatter: (value) => percent(value) } }),
+    yAxis: axis("", { axisLabel: { formatter: (value) => percent(value) } }),
     tooltip: tip(
       (events) =>
         tipOf(

@@ -1,5 +1,8 @@
-// The two scatter plots: drawn from the view, linked by hover and by the row chosen.
+// The two scatter plots: drawn from the view, linked by hover and by the row chosen. They zoom and move.
 const scatters = [];
+const WHOLE = [0, 100]; // of an axis, in percent
+const ZOOM = 1.6; // of one press of a button
+const isTouched = matchMedia("(pointer: coarse)").matches; // where a drag is to scroll the page
 const ALL = { size: 7, least: 2.5 };
 
 const originalPlacing = (i) => {
@@ -27,8 +30,11 @@ const isInside = (value, [low, high]) => value === null || (value >= low && valu
 
 function makeScatter(id, placing) {
   const scatter = makeChart(id, () => scatterOption(scatter), "canvas");
-  Object.assign(scatter, { placing, showsAll: false, rowsDrawn: [], indexOf: new Map() });
+  Object.assign(scatter, { placing, showsAll: false, rowsDrawn: [], indexOf: new Map(), windows: [WHOLE, WHOLE] });
   scatters.push(scatter);
+  scatter.chart.on("datazoom", () => {
+    scatter.windows = scatter.chart.getOption().dataZoom.map(({ start, end }) => [start, end]);
+  });
   scatter.chart.on("click", (event) => event.data && select(event.data.row));
   scatter.chart.on("mouseover", (event) => event.data && highlight(event.data.row, scatter));
   scatter.chart.on("mouseout", () => highlight(null, scatter));
@@ -52,13 +58,15 @@ function scatterOption(scatter) {
   const edge = view.colouring.kind === "category" && !isDark() ? "rgba(0, 0, 0, 0.45)" : variable("page");
   const limits = (frame) => (frame ? { min: frame[0], max: frame[1] } : { scale: true });
   const tick = {
-    axisLabel: { ...axis("").axisLabel, showMinLabel: false, showMaxLabel: false },
+    axisLabel: { showMinLabel: false, showMaxLabel: false },
     splitNumber: 4,
   };
   return {
     grid: framed(),
+    dataZoom: scatter.windows.map(windowOption),
+    hoverLayerThreshold: 0, // what is pointed at is drawn above the others, which stay as they are
     xAxis: axis(short(x.label || x.name, 40), { ...limits(frames[0]), ...tick }),
-    yAxis: axis(short(y.label || y.name, 40), { ...limits(frames[1]), ...tick, nameGap: 42 }),
+    yAxis: axis(short(y.label || y.name, 40), { ...limits(frames[1]), ...tick, ...atSide }),
     tooltip: tip((event) => (event.data ? rowTip(event.data.row) : null)),
     aria: { enabled: true, label: { description: scatter.element.dataset.label } },
     series: [
@@ -99,6 +107,33 @@ function scatterOption(scatter) {
   };
 }
 
+// Drags move and pinches zoom; the wheel does so with Ctrl, since without it scrolls the page.
+const windowOption = ([start, end], i) => ({
+  type: "inside",
+  [i ? "yAxisIndex" : "xAxisIndex"]: 0,
+  start,
+  end,
+  filterMode: "none",
+  zoomOnMouseWheel: "ctrl",
+  moveOnMouseMove: !isTouched,
+  moveOnMouseWheel: false,
+});
+
+function zoom(scatter, factor) {
+  const windows = scatter.windows.map(([start, end]) => {
+    const half = Math.min((end - start) / factor, 100) / 2;
+    const middle = Math.min(Math.max((start + end) / 2, half), 100 - half);
+    return [middle - half, middle + half];
+  });
+  setWindows(scatter, windows);
+}
+
+function setWindows(scatter, windows) {
+  windows.forEach(([start, end], dataZoomIndex) =>
+    scatter.chart.dispatchAction({ type: "dataZoom", dataZoomIndex, start, end }),
+  );
+}
+
 function sayOutside(scatter, x, y, [frameX, frameY]) {
   const note = $(`${scatter.element.id}-outside`);
   const isFar = (row) => frameX && !(isInside(x.values[row], frameX) && isInside(y.values[row], frameY));
@@ -110,7 +145,7 @@ function sayOutside(scatter, x, y, [frameX, frameY]) {
     scatter.showsAll ? "Zoom to most rows" : "Show all",
   );
   toggle.addEventListener("click", () => {
-    scatter.showsAll = !scatter.showsAll;
+    Object.assign(scatter, { showsAll: !scatter.showsAll, windows: [WHOLE, WHOLE] });
     scatter.draw();
   });
   const and = view.selected !== null && isFar(view.selected) ? ", also the chosen one" : "";
@@ -148,11 +183,7 @@ function highlight(row, from) {
 
 function redrawMap() {
   scatters.forEach((scatter) => scatter.draw());
-  const n = scatters[0].rowsDrawn.length;
-  $("shown").textContent =
-    n === nRows
-      ? `All ${show(nRows)} rows shown.`
-      : `${show(n)} of ${show(nRows)} rows pass the filter; the others are faded.`;
+  saySelection(scatters[0].rowsDrawn.length);
   view.listeners.forEach((listener) => listener());
 }
 
@@ -162,10 +193,11 @@ function drawLegend() {
   const title = make("p", { className: "legend-title" }, nameOf(colouring.about, 70));
   if (colouring.kind === "category") return legend.replaceChildren(title, levelList(colouring));
   const [low, high] = colourRange(colouring);
+  const shown = colouring.shown ?? show;
   const bar = make("div", {
     className: "gradient",
     role: "img",
-    ariaLabel: `Colours from ${show(low)} to ${show(high)}`,
+    ariaLabel: `Colours from ${shown(low)} to ${shown(high)}`,
   });
   bar.style.background = gradient(scaleOf(colouring));
   const known = sorted(colouring.values);
@@ -173,8 +205,8 @@ function drawLegend() {
   const ends = make(
     "div",
     { className: "ends" },
-    make("span", {}, below + show(low)),
-    make("span", {}, above + show(high)),
+    make("span", {}, below + shown(low)),
+    make("span", {}, above + shown(high)),
   );
   legend.replaceChildren(
     title,
@@ -242,11 +274,12 @@ function startMap() {
   for (const axis of ["x", "y"])
     $(`axis-${axis}`).addEventListener("change", (event) => {
       view[axis] = find(placings, event.target);
-      scatters[0].showsAll = false;
+      Object.assign(scatters[0], { showsAll: false, windows: [WHOLE, WHOLE] });
       redrawMap();
     });
   startRegionFilter();
   startKindFilter();
+  startSelection();
   $("map-controls").addEventListener("submit", (event) => event.preventDefault());
   theme.listeners.push(drawLegend);
   drawLegend();

@@ -7,7 +7,7 @@ const widest = (values) => Math.max(...values.filter((value) => value !== null))
 
 // The interval leaves the panel where it would make lines of the rest.
 function topOfLoss() {
-  const { expected_loss: expected, known_loss: known, expected_upper: upper, calibration_loss: usual } = overTime;
+  const { expected_error: expected, known_error: known, expected_upper: upper, calibration_error: usual } = overTime;
   const told = widest([...expected, ...known]);
   return Math.min(1.6 * Math.max(told, usual), 1.05 * Math.max(widest(upper), told, usual)) || 1;
 }
@@ -81,11 +81,11 @@ function timeSeries() {
       itemStyle: { color: up, opacity: 0.3, decal: PLAIN },
       areaStyle: { color: up, opacity: 0.18, decal: PLAIN },
     },
-    marked(line("loss expected", 0, overTime.expected_loss, up), 0, [
-      level(overTime.calibration_loss, "calibration rows"),
+    marked(line("error expected", 0, overTime.expected_error, up), 0, [
+      level(overTime.calibration_error, "calibration rows"),
     ]),
     {
-      ...line("loss known", 0, overTime.known_loss, down),
+      ...line("error known", 0, overTime.known_error, down),
       type: "scatter",
       symbol: "diamond",
       itemStyle: { color: down, decal: PLAIN },
@@ -113,7 +113,7 @@ function overTimeOption() {
   const low = overTime.begin;
   const high = positions.at(-1);
   const room = (high - low) * 0.01 || 1;
-  const panel = (top) => ({ left: 66, right: 18, top, height: "22%", outerBoundsMode: "none" });
+  const panel = (top) => ({ left: 72, right: 18, top, height: "22%", outerBoundsMode: "none" });
   const across = (gridIndex) => ({
     ...axis(gridIndex === 2 ? { time: "time, UTC", number: "time", row: "row" }[kind] : "", {
       type: kind === "time" ? "time" : "value",
@@ -132,7 +132,7 @@ function overTimeOption() {
       showMaxLabel: false,
     },
   });
-  const upward = (gridIndex, name, extra = {}) => axis(name, { gridIndex, nameGap: 46, splitNumber: 3, ...extra });
+  const upward = (gridIndex, name, extra = {}) => axis(name, { gridIndex, ...atSide, splitNumber: 3, ...extra });
   return {
     useUTC: true,
     grid: [panel("11%"), panel("38%"), panel("65%")],
@@ -141,16 +141,16 @@ function overTimeOption() {
       left: 0,
       type: "scroll",
       textStyle: { color: variable("text") },
-      data: ["loss expected", "its interval", "loss known", "evidence of rows", "evidence of labels"],
+      data: ["error expected", "its interval", "error known", "evidence of rows", "evidence of labels"],
     },
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     xAxis: [0, 1, 2].map(across),
     yAxis: [
-      upward(0, "loss", { min: 0, max: topOfLoss(), axisLabel: { ...axis("").axisLabel, showMaxLabel: false } }),
+      upward(0, overTime.error_name, { min: 0, max: topOfLoss(), axisLabel: { showMaxLabel: false } }),
       upward(1, "rows with an alarm", {
         min: 0,
         max: ({ max }) => Math.min(1, 1.15 * Math.max(max, overTime.calibration_share_alarmed)) || 1,
-        axisLabel: { ...axis("").axisLabel, showMaxLabel: false, formatter: (value) => percent(value) },
+        axisLabel: { showMaxLabel: false, formatter: (value) => percent(value) },
       }),
       upward(2, "evidence, powers of 10"),
     ],
@@ -162,12 +162,12 @@ function overTimeOption() {
 function overTimeTip(i) {
   const pairs = [
     ["rows", show(overTime.n_rows[i])],
-    ["loss expected", show(overTime.expected_loss[i])],
+    ["error expected", show(overTime.expected_error[i])],
     ["its interval", `${show(overTime.expected_lower[i])} to ${show(overTime.expected_upper[i])}`],
     ["rows with an alarm", percent(overTime.share_alarmed[i])],
   ];
   if (overTime.n_labelled[i])
-    pairs.splice(3, 0, [`loss of ${show(overTime.n_labelled[i])} labels`, show(overTime.known_loss[i])]);
+    pairs.splice(3, 0, [`error of ${show(overTime.n_labelled[i])} labels`, show(overTime.known_error[i])]);
   for (const source of ["rows", "labels"])
     if (overTime[`evidence_of_${source}`])
       pairs.push([`evidence of ${source}`, show(overTime[`evidence_of_${source}`][i], true)]);

@@ -42,7 +42,7 @@ function columnColouring(column) {
   const key = `column${column.feature}`;
   const name = featureName(column.feature);
   return column.kind === "number"
-    ? number(key, name, column.values)
+    ? { ...number(key, name, column.values), shown: (value) => showOf(column.feature, value) }
     : category(key, name, column.values, column.levels);
 }
 
@@ -87,12 +87,13 @@ const view = {
   region: null, // [output, region]
   range: null, // [low, high] of a number
   hiddenLevels: new Set(),
+  encircled: null, // the rows within a line drawn on a map
   selected: null,
   listeners: [],
 };
 
 function passes(row) {
-  if (!view.kinds.has(map.kind[row])) return false;
+  if (!view.kinds.has(map.kind[row]) || view.encircled?.has(row) === false) return false;
   if (view.region && report.regions.outputs[view.region[0]].of_points[row] !== view.region[1]) return false;
   const value = view.colouring.values[row];
   if (view.colouring.kind === "category") return !view.hiddenLevels.has(value);
@@ -112,7 +113,7 @@ function columnValue(feature, row) {
   if (!column) return "–";
   const value = column.values[row];
   if (value === null) return "missing";
-  return column.kind === "number" ? show(value) : short(column.levels[value], 30);
+  return column.kind === "number" ? showOf(feature, value) : short(column.levels[value], 30);
 }
 
 const quantile = (sorted, share) => sorted[Math.round(share * (sorted.length - 1))];

@@ -1,7 +1,8 @@
 // The row that is chosen, with its explanation; and the table of rows, which is the map for the keyboard.
-const PAGE = 6;
+const PAGE = 8;
+const MOST_COLUMNS = 6; // of the table of rows
 const list = { rows: [], page: 0 };
-const panel = { output: "predicted", parts: [], chart: null };
+const panel = { output: "predicted" };
 
 function select(row) {
   view.selected = row;
@@ -54,8 +55,6 @@ function drawPanel() {
   $("row-facts").replaceChildren(factsOf(row, k));
   fillReasons(row, k, starts, parts, whole);
   $("row-note").textContent = note(k);
-  panel.parts = parts;
-  panel.chart.draw();
   const largest =
     parts[0] && parts[0].value !== ""
       ? ` ${short(parts[0].name, 40)} adds ${show(parts[0].adds, true)}.`
@@ -64,6 +63,11 @@ function drawPanel() {
   const parted = `prediction ${prediction}, target ${target}, error ${show(map.error[row])}`;
   $("row-status").textContent = `${rowName(row)}: ${parted}.${largest}`;
 }
+
+const alarmOf = (row) => {
+  if (report.drift.alarm[row]) return ", alarm";
+  return report.drift.threshold === null ? "" : `; alarm above ${show(report.drift.threshold)}`;
+};
 
 function factsOf(row, k) {
   const region = report.regions?.outputs[k].of_points[row];
@@ -82,7 +86,7 @@ function factsOf(row, k) {
   if (report.drift && report.drift.indicator[row] !== null)
     pairs.push([
       "drift indicator",
-      `${show(report.drift.indicator[row])}${report.drift.alarm[row] ? ", alarm" : ""}`,
+      `${show(report.drift.indicator[row])}${alarmOf(row)}`,
     ]);
   return make(
     "dl",
@@ -91,29 +95,58 @@ function factsOf(row, k) {
   );
 }
 
+// A waterfall: each bar begins where the one above it ended, from zero to the whole.
 function fillReasons(row, k, starts, parts, whole) {
   const table = $("reasons-of-row");
-  const cells = ({ name, value, adds, slope }) => [
-    nameOf(name, 22),
-    nameOf(value, 12),
+  const steps = stepsOf([...starts, ...parts]);
+  const score = map.scores[k][row];
+  const at = positions([score, ...steps.map(({ to }) => to)]);
+  const cells = ({ name, value, adds, slope, from, to }, i) => [
+    nameOf(name, 120),
+    nameOf(value, 24),
+    i < starts.length ? bar(at, 0, to, "whole") : bar(at, from, to, adds >= 0 ? "" : "down"),
     show(adds, true),
     slope === null ? "" : show(slope, true),
   ];
   fillTable(
     table,
     `What adds up to the ${whole}`,
-    ["Feature", "Value", "Adds", "Slope"],
-    [...starts, ...parts].map(cells),
+    ["Feature", "Value", "", "Adds", "Slope"],
+    steps.map(cells),
   );
   const sum = make(
     "tr",
     { className: "sum" },
     make("th", { scope: "row" }, whole),
     make("td", {}),
-    make("td", { className: "num", id: "row-sum" }, show(map.scores[k][row])),
+    make("td", {}, bar(at, 0, score, "whole")),
+    make("td", { className: "num", id: "row-sum" }, show(score)),
     make("td", {}),
   );
   table.tBodies[0].append(sum);
+}
+
+function stepsOf(parts) {
+  let sum = 0;
+  return parts.map((part) => {
+    const from = sum;
+    sum += part.adds;
+    return { ...part, from, to: sum };
+  });
+}
+
+// Where numbers lie in a cell, in percent; what is beyond the steps, such as zero, lies at an end.
+function positions(ends) {
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const width = high - low || 1;
+  return (value) => 4 + (92 * (Math.min(Math.max(value, low), high) - low)) / width;
+}
+
+function bar(at, from, to, look) {
+  const [left, right] = [at(from), at(to)].sort((a, b) => a - b);
+  const length = make("span", { className: `length ${look}` });
+  Object.assign(length.style, { left: `${left}%`, width: `${Math.max(right - left, 0.6)}%` });
+  return make("span", { className: "fall", ariaHidden: "true" }, length);
 }
 
 function note(k) {
@@ -123,39 +156,33 @@ function note(k) {
   return `${adds} Slope: its change per unit of the feature right here; for a category, what it adds there.`;
 }
 
-function reasonOption() {
-  const { parts } = panel;
-  $("row-chart").style.height = `${34 + 22 * parts.length}px`;
-  const label = { ...axis("").axisLabel, showMinLabel: false, showMaxLabel: false };
-  return {
-    grid: gridOf({ top: 4, bottom: 0 }),
-    xAxis: axis("", { axisLabel: label, splitNumber: 3 }),
-    yAxis: names(parts.map((part) => short(part.name, 14))),
-    tooltip: tip((event) => {
-      const { name, value, adds } = parts[event.dataIndex];
-      return tipOf(name, [
-        ["value", value],
-        ["adds", show(adds, true)],
-      ]);
-    }),
-    series: [{ type: "bar", data: parts.map((part) => signedBar(part.adds)), barMaxWidth: 14 }],
-  };
-}
-
 function sortRows() {
   const rows = Array.from(scatters[0].rowsDrawn);
   const by = $("sort").value;
   const size = (row) => (map.error[row] === null ? -1 : Math.abs(map.error[row]));
+  const alarm = (row) => report.drift.indicator[row] ?? -1;
+  if (by === "alarm") rows.sort((a, b) => alarm(b) - alarm(a));
+  if (by === "typical") {
+    const far = distances();
+    rows.sort((a, b) => far[a] - far[b]);
+  }
+  if (by === "order") rows.sort((a, b) => a - b);
   if (by === "error") rows.sort((a, b) => size(b) - size(a));
   if (by === "prediction") rows.sort((a, b) => map.scores[0][b] - map.scores[0][a]);
   list.rows = rows;
+}
+
+// How far each row lies from the middle of the map, whatever its axes are.
+function distances() {
+  const planes = map.embedding_pca.values.map((values) => [values, quantile(sorted(values), 0.5)]);
+  return map.kind.map((_, row) => Math.hypot(...planes.map(([values, middle]) => values[row] - middle)));
 }
 
 function drawList() {
   const nPages = Math.max(1, Math.ceil(list.rows.length / PAGE));
   list.page = Math.min(Math.max(list.page, 0), nPages - 1);
   const shown = list.rows.slice(list.page * PAGE, (list.page + 1) * PAGE);
-  const columns = map.columns.slice(0, 3);
+  const columns = map.columns.slice(0, MOST_COLUMNS);
   fillTable(
     $("rows"),
     `Rows shown on the map, ${show(list.rows.length)} in all`,
@@ -199,7 +226,6 @@ function step(by) {
 }
 
 function startRow() {
-  panel.chart = makeChart("row-chart", reasonOption);
   const renew = () => {
     sortRows();
     drawList();
@@ -209,6 +235,13 @@ function startRow() {
     list.page = 0;
     renew();
   });
+  for (const button of document.querySelectorAll("[data-order]"))
+    button.addEventListener("click", () => {
+      $("sort").value = button.dataset.order;
+      Object.assign(list, { page: 0 });
+      renew();
+      if (list.rows.length) select(list.rows[0]);
+    });
   $("previous-row").addEventListener("click", () => step(-1));
   $("next-row").addEventListener("click", () => step(1));
   $("previous-page").addEventListener("click", () => (list.page--, drawList()));

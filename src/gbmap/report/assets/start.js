@@ -1,4 +1,6 @@
 startTheme();
+startSpreads();
+startPerformance();
 startMap();
 startRow();
 startLearners();

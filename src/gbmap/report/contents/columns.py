@@ -11,11 +11,12 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._fitted.model import dense
-from gbmap._utils.frames import columns_of, names_of
+from gbmap._fitted.sayings import parts_of_dates
+from gbmap._utils.frames import column_of, names_of
 from gbmap._utils.missing import is_missing
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
-from gbmap.report._rounding import rounded
+from gbmap.report._rounding import decimals_for, rounded, spread_of
 
 _MOST_LEVELS = 30
 _FEWEST = 8
@@ -30,6 +31,16 @@ class Column:
     # The categories, the most frequent first; None for a number. Of many, the last is for all others.
     levels: list[str] | None
     values: list[Any]  # numbers, or positions of categories, a row each; None where missing
+
+
+def scales(material: Material) -> list[str]:
+    """Return what the numbers of each feature count: days since 1970, another part of a date, or nothing."""
+    names = [str(name) for name in material.fitted.feature_names]
+    found = {k: part for k, (_, part) in parts_of_dates(names).items()}
+    if material.table is not None:
+        dates = {f"{column.name} (days)" for column in material.table.schema_.used if column.kind == "date"}
+        found |= {k: "days" for k, name in enumerate(names) if name in dates}
+    return [found.get(k, "number") for k in range(len(names))]
 
 
 def read_columns(material: Material, features: Array, digits: int, n_bytes: int) -> list[Column]:
@@ -53,7 +64,7 @@ def raw_values(material: Material, rows: Rows, feature: int) -> Array:
         return np.asarray(X[:, feature])
     names = names_of(X)
     position = names.index(name) if name in names else feature
-    return np.asarray(columns_of(X)[position].to_numpy())
+    return np.asarray(column_of(X, position).to_numpy())
 
 
 def is_category(material: Material, feature: int, values: Array) -> bool:
@@ -74,11 +85,20 @@ def numbers(values: Array) -> Array:
     return out
 
 
+def are_whole(values: Array) -> bool:
+    """Whether all of some numbers that are known are whole."""
+    known = values[np.isfinite(values)]
+    return bool(len(known)) and np.array_equal(known, np.round(known))
+
+
 def _column(material: Material, feature: int, digits: int) -> Column:
     values = np.concatenate([_objects(raw_values(material, rows, feature)) for rows in material.points])
     if is_category(material, feature, raw_values(material, material.points[0], feature)):
         return _categories(feature, values)
-    return Column(feature, "number", None, rounded(numbers(values), digits))
+    found = numbers(values)
+    if are_whole(found):  # such as an identifier: it is to be found again
+        digits = max(digits, -decimals_for(spread_of(found), 0))
+    return Column(feature, "number", None, rounded(found, digits))
 
 
 def _objects(values: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gbmap._utils.typing import Array
-from gbmap.drift import DriftAssessment, DriftDetector, DriftVerdict
+from gbmap.drift import ConstantColumn, DriftAssessment, DriftDetector, DriftVerdict
 from gbmap.report._material import FitMaterial, Material, Rows
 from gbmap.report._rounding import rounded, significant
 from gbmap.report.contents.columns import is_category, numbers, raw_values
@@ -53,9 +54,13 @@ class Drift:
     # The degree of the detector's verdict: "none", "look" or "act"; and all of it in one line.
     verdict: str
     summary: str
-    findings: list[dict[str, Any]]  # degree, p_value, text and advice of each
+    cause: str  # "none", "rows", "relation" or "both"
+    findings: list[dict[str, Any]]  # degree, p_value, column, text and advice of each
     metrics: dict[str, dict[str, float | None]]  # as those of a verdict
     level: float | None
+    mean_prediction: (
+        dict[str, float | None] | None
+    )  # "held_out" and "new", by the verdict; None of many outputs
     # New rows that were looked at, and those given; reference rows of the detector.
     n_rows: int
     n_given_rows: int
@@ -86,7 +91,11 @@ class Drift:
 
 
 def study_drift(
-    material: Material, detector: Any, rng: np.random.Generator, monitor: Any = None
+    material: Material,
+    detector: Any,
+    rng: np.random.Generator,
+    monitor: Any = None,
+    constants: Sequence[ConstantColumn] = (),
 ) -> Drift | None:
     """Compare new rows with those of the training; None if there are no new rows.
 
@@ -99,17 +108,17 @@ def study_drift(
     if isinstance(material, FitMaterial):
         held_out = material.held_out.sample(n_rows, rng)
         if detector is None:
-            detector = _fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
+            detector = fitted_detector(material, material.study.sample(n_rows, rng), held_out, rng)
         known = detector.indicator(held_out.X)
     else:  # a detector keeps what it has calibrated itself with
-        known = detector._need_calibration().measures.indicators(detector._weight)
-    found = detector.assess(new.X, new.y)
+        known = detector.gauge_.calibration_indicators
+    found = detector.assess(new.X, new.y, constants=constants)
     threshold = getattr(detector, "threshold_", None)
     bins, shares = _histograms(known, detector.indicator(new.X), threshold)
     indicator, alarm = _of_points(material, detector)
     interval = found.expected_loss_interval
     return Drift(
-        **_told(found.verdict),
+        **_told(found.verdict, len(material.outputs)),
         n_rows=len(new),
         n_given_rows=new.n_given,
         n_reference_rows=found.n_reference_rows,
@@ -127,33 +136,47 @@ def study_drift(
         held_out_shares=rounded(shares[0], spread=1.0),
         new_shares=rounded(shares[1], spread=1.0),
         reasons=_reasons(material, new, detector, found),
-        over_time=None if monitor is None else study_over_time(monitor),
+        over_time=None if monitor is None else study_over_time(monitor, str(material.fitted.model.loss)),
         indicator=indicator,
         alarm=alarm,
     )
 
 
-def _told(verdict: DriftVerdict | None) -> dict[str, Any]:
+def _told(verdict: DriftVerdict | None, n_outputs: int) -> dict[str, Any]:
     """Return what a verdict says; a detector without calibration rows has none."""
     if verdict is None:
         summary = "the detector has no calibration rows, and so no verdict"
-        return {"verdict": "none", "summary": summary, "findings": [], "metrics": {}, "level": None}
-    shown = ("degree", "p_value", "text", "advice")
+        return {
+            "verdict": "none",
+            "summary": summary,
+            "cause": "none",
+            "findings": [],
+            "metrics": {},
+            "level": None,
+            "mean_prediction": None,
+        }
+    means = [each for each in verdict.checks if each.kind == "prediction"]
+    shown = ("degree", "p_value", "column", "text", "advice")
     return {
         "verdict": verdict.degree,
         "summary": verdict.summary,
+        "cause": verdict.cause,
         "findings": [{name: getattr(each, name) for name in shown} for each in verdict.findings],
         "metrics": {
             name: {key: significant(value) for key, value in each.items()}
             for name, each in verdict.metrics.items()
         },
         "level": significant(verdict.level),
+        "mean_prediction": {"held_out": significant(means[0].before), "new": significant(means[0].now)}
+        if means and n_outputs == 1
+        else None,
     }
 
 
-def _fitted_detector(
+def fitted_detector(
     material: FitMaterial, reference: Rows, held_out: Rows, rng: np.random.Generator
 ) -> DriftDetector:
+    """Return a detector of the model among some rows, calibrated with others."""
     n_neighbors, seed = min(_NEIGHBORS, len(reference)), int(rng.integers(2**31))
     detector = DriftDetector(material.model, n_neighbors, random_state=seed)
     try:
@@ -206,8 +229,7 @@ def _of_points(material: Material, detector: DriftDetector) -> tuple[list[Any], 
 def _reasons(material: Material, new: Rows, detector: DriftDetector, found: DriftAssessment) -> list[Reason]:
     p = len(found.feature_names)
     shares = found.contributions.reshape(p, -1)[:, material.outputs]
-    values = detector.explain(material.points[-1].X).values
-    extrapolation = np.abs(values.reshape(len(values), p, -1)).sum(axis=2).mean(axis=0)
+    extrapolation = detector.explain(material.points[-1].X).sizes.mean(axis=0)
     size = np.abs(shares).sum(axis=1)
     order = np.argsort(
         -(size / (size.max() or 1.0) + extrapolation / (extrapolation.max() or 1.0)), kind="stable"

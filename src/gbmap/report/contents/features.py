@@ -10,7 +10,7 @@ import numpy as np
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material
 from gbmap.report._rounding import rounded, significant, spread_of
-from gbmap.report.contents.columns import numbers, raw_values
+from gbmap.report.contents.columns import numbers, raw_values, scales
 from gbmap.report.contents.curves import Curve, study_curves
 from gbmap.report.contents.explanations import Explanations
 
@@ -52,6 +52,7 @@ class Features:
     """All features by name, and the important ones in detail."""
 
     names: list[str]
+    scales: list[str]  # what its numbers count: "number", or "days", "weekday" and the like of a date
     importances: list[Importance]  # the largest first
     dependences: list[Dependence]  # of the most important ones
     curves: list[Curve]  # of the same, if training rows on the map have values of them
@@ -72,6 +73,7 @@ def study_features(material: Material, explained: Explanations, columns: list[An
     drawn = [k for k in _leading(importances) if k in of_feature and k in moving]
     return Features(
         names=[str(name) for name in material.fitted.feature_names],
+        scales=scales(material),
         importances=[_importance(k, importances[k]) for k in moving[:_MOST_IMPORTANCES]],
         dependences=[_dependence(material, explained.adds[:n_known, k], of_feature[k]) for k in drawn],
         curves=study_curves(material, explained, drawn),

@@ -26,9 +26,9 @@ class Fitted:
     task: str  # "regression" or "classification"
     target: str
     classes: list[str] | None  # None for regression
-    # As given, now or to the fit of a stored model; None if there are no new rows.
-    n_training_rows: int
-    n_held_out_rows: int
+    # As given, now or to the fit of a stored model. None if the model does not know, or for no new rows.
+    n_training_rows: int | None
+    n_held_out_rows: int | None
     n_new_rows: int | None
     # The user's columns, and what the preprocessing makes of them.
     n_columns: int
@@ -42,7 +42,7 @@ class Fitted:
     versions: dict[str, str]
 
 
-def describe_fit(material: Material, n_training_rows: int, n_held_out_rows: int) -> Fitted:
+def describe_fit(material: Material, n_training_rows: int | None, n_held_out_rows: int | None) -> Fitted:
     """Return what was fitted, to how many rows."""
     fitted = material.fitted
     model: Any = fitted.model

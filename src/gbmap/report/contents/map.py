@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 
+from gbmap._fitted.axes import axis_signs
 from gbmap._fitted.model import dense
-from gbmap._utils.missing import known_labels, plain_labels
+from gbmap._utils.missing import plain_labels
 from gbmap._utils.typing import Array
 from gbmap.report._material import Material, Rows
 from gbmap.report._rounding import rounded, significant, spread_of
@@ -99,8 +101,8 @@ def draw_map(material: Material, explained: Explanations, order: Array) -> Map:
         scores=[rounded(score) for score in explained.score.T],
         coordinates=coordinates,
         n_coordinates=len(material.fitted.ensemble),
-        embedding_pca=_plane(material, lambda rows: _embedding(material, rows)),
-        original_pca=_plane(material, lambda rows: _standard(material, rows)),
+        embedding_pca=_plane(material, _embedding),
+        original_pca=_plane(material, _standard),
         columns=read_columns(material, order, digits, _BYTES - int(used)),
         reasons=[_reasons(explained, k, material, most_features) for k in range(n_outputs)],
     )
@@ -120,7 +122,7 @@ def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
             "probability": None,
         }
     model: Any = material.fitted.model
-    truth = material.stack(lambda rows: _codes(model.classes_, rows))
+    truth = material.stack(lambda rows: _codes(model, rows))
     score = material.stack(lambda rows: material.fitted.full_score(rows.X))
     decided = np.searchsorted(model.classes_, material.fitted.predictor.labels.decided(score))
     return {
@@ -130,11 +132,11 @@ def _outcomes(material: Material, explained: Explanations) -> dict[str, Any]:
     }
 
 
-def _codes(classes: Array, rows: Rows) -> Array:
+def _codes(model: Any, rows: Rows) -> Array:
     codes = np.full(len(rows), -1)
     if rows.y is not None:
-        known = known_labels(rows.y)
-        codes[known] = np.searchsorted(classes, plain_labels(rows.y[known]))
+        known = rows.known(model)
+        codes[known] = np.searchsorted(model.classes_, plain_labels(rows.y[known]))
     return codes
 
 
@@ -178,13 +180,14 @@ def _coordinates(material: Material) -> list[Coordinate]:
     ]
 
 
-def _plane(material: Material, place: Any) -> Plane:
+def _plane(material: Material, place: Callable[[Material, Rows], Array]) -> Plane:
     """Return principal components of the rows that are not new, and where all rows lie on them."""
-    known = np.concatenate([place(rows) for rows in material.points[:2]])
+    known = np.concatenate([place(material, rows) for rows in material.points[:2]])
     n_components = min(2, *known.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
         pca = PCA(n_components, svd_solver=_solver(known), random_state=0).fit(known)
-    values = material.stack(lambda rows: pca.transform(place(rows)))
+    signs = axis_signs(pca.transform(known), known.sum(axis=1) if place is _embedding else None)
+    values = material.stack(lambda rows: signs * pca.transform(place(material, rows)))
     return Plane(
         values=[rounded(column, digits=3) for column in values.T],
         shares=[significant(share, 4) for share in pca.explained_variance_ratio_],
@@ -192,7 +195,9 @@ def _plane(material: Material, place: Any) -> Plane:
 
 
 def _solver(values: Array) -> str:
-    """Return the fast way: by the covariance of the columns, unless there are too many."""
+    """Return the fast way: by the covariance of the columns, unless there is none or they are too many."""
+    if len(values) == 1:
+        return "full"
     return "covariance_eigh" if values.shape[1] <= _MOST_EIGENVECTORS else "randomized"
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gbmap._utils.glossary import METRICS
 from gbmap._utils.typing import Array
-from gbmap.drift import DriftMonitor, MonitorAlarm
-from gbmap.drift._timeline import Timeline
+from gbmap.drift import MonitorAlarm
+from gbmap.drift._history import MonitorHistory
 from gbmap.report._rounding import significant
 
 _MOST = 250  # batches on the page; beyond, each two neighbouring ones become one
 _NAMED = 3  # columns behind a change
-_KINDS: dict[str, Any] = {"number": np.float64, "time": "datetime64[ms]", "row": np.float64}
 
 
 @dataclass(frozen=True)
@@ -46,106 +47,71 @@ class OverTime:
     positions: list[float]  # where batches end
     n_rows: list[int]
     n_labelled: list[int]
-    expected_loss: list[float | None]
+    error_name: str  # what errors are: of the squared error, its root
+    expected_error: list[float | None]
     expected_lower: list[float | None]
     expected_upper: list[float | None]
-    known_loss: list[float | None]
+    known_error: list[float | None]
     share_alarmed: list[float | None]
     # Powers of ten by which the evidence is above what raises the alarm: below 0 there is none. None if that
     # kind of evidence cannot raise it, or if there has been none.
     evidence_of_rows: list[float | None] | None
     evidence_of_labels: list[float | None] | None
     # The same of calibration rows.
-    calibration_loss: float | None
+    calibration_error: float | None
     calibration_share_alarmed: float | None
     changes: list[Change]
 
 
-def study_over_time(monitor: Any) -> OverTime:
-    """Return what a monitor knows of its batches."""
-    if not isinstance(monitor, DriftMonitor):
-        raise TypeError(f"monitor must be a DriftMonitor, got {type(monitor).__name__}.")
-    if not getattr(monitor, "n_rows_", 0):
-        raise ValueError("monitor must have seen rows, got one that has seen none; call update first.")
-    timeline = _merged(monitor._timeline)
-    rows = timeline["n_rows"]
-    axis, begins, ends = _ends(timeline)
-    starts, positions = _positions(axis, begins), _positions(axis, ends)
-    shares = (1 - monitor.label_share, monitor.label_share)
-    evidence = [
-        _evidence(timeline[name], monitor.level * share)
-        for name, share in zip(("log_capital", "label_log_capital"), shares)
-    ]
-    n_labelled = timeline["n_labelled"]
+def study_over_time(monitor: Any, loss: str) -> OverTime:
+    """Return what a monitor knows of its batches, given the name of its model's loss."""
+    history = MonitorHistory.of(monitor, _MOST)
+    axis = history.axis
+    starts, positions = _numbers(axis.begins), _numbers(axis.ends)
     return OverTime(
         level=monitor.level,
-        is_merged=len(timeline) < len(monitor._timeline),
-        axis=axis,
-        begins=begins,
-        ends=ends,
+        is_merged=history.is_merged,
+        axis=axis.kind,
+        begins=axis.begin_texts,
+        ends=axis.end_texts,
         begin=starts[0],
         positions=positions,
-        n_rows=rows.astype(int).tolist(),
-        n_labelled=n_labelled.astype(int).tolist(),
-        expected_loss=_means(timeline["expected"], rows),
-        expected_lower=_means(timeline["lower"], rows),
-        expected_upper=_means(timeline["upper"], rows),
-        known_loss=_means(timeline["realised"], n_labelled),
-        share_alarmed=_means(timeline["n_alarms"], rows),
-        evidence_of_rows=evidence[0],
-        evidence_of_labels=evidence[1],
-        calibration_loss=significant(monitor._calibration_loss),
-        calibration_share_alarmed=significant(monitor._n_above / monitor._n_calibration),
-        changes=[_change(timeline, alarm, starts, positions) for alarm in monitor.alarms_],
+        n_rows=history.n_rows.tolist(),
+        n_labelled=history.n_labelled.tolist(),
+        error_name=METRICS[history.metric].title if history.metric in METRICS else f"mean loss ({loss})",
+        expected_error=_significant(history.expected),
+        expected_lower=_significant(history.lower),
+        expected_upper=_significant(history.upper),
+        known_error=_significant(history.realised),
+        share_alarmed=_significant(history.alarm_share),
+        evidence_of_rows=_evidence(history, "rows"),
+        evidence_of_labels=_evidence(history, "labels"),
+        calibration_error=significant(history.calibration_loss),
+        calibration_share_alarmed=significant(history.calibration_alarm_share),
+        changes=[
+            _change(alarm, since, raised, starts, positions)
+            for alarm, since, raised in zip(history.alarms, history.since.tolist(), history.raised.tolist())
+        ],
     )
 
 
-def _merged(timeline: Timeline) -> Timeline:
-    """Return the records of a timeline, neighbouring ones as one while there are too many to tell apart."""
-    merged = Timeline(timeline.numbers, timeline.begins, timeline.ends)
-    while len(merged) > _MOST:
-        merged._merge()
-    return merged
+def _numbers(positions: Array) -> list[float]:
+    """Return where batches lie: times in milliseconds since 1970."""
+    return positions.astype(np.float64).tolist()
 
 
-def _means(sums: Array, counts: Array) -> list[float | None]:
-    return [significant(total / n) if n else None for total, n in zip(sums.tolist(), counts.tolist())]
+def _significant(values: Array) -> list[float | None]:
+    return [None if math.isnan(value) else significant(value) for value in values.tolist()]
 
 
-def _evidence(log_capital: Array, level: float) -> list[float | None] | None:
-    """Return the logarithms of a capital over that which raises the alarm, 1 / level."""
-    if not level or not np.any(log_capital):
-        return None
-    return [significant(value) for value in (log_capital + np.log(level)) / np.log(10)]
+def _evidence(history: MonitorHistory, source: str) -> list[float | None] | None:
+    above = history.evidence(source)
+    return None if above is None else _significant(above)
 
 
-def _ends(timeline: Any) -> tuple[str, list[str], list[str]]:
-    """Return the times at which batches begin and end, or else the numbers of their rows."""
-    begins, ends = list(timeline.begins), list(timeline.ends)
-    for axis in ("number", "time"):
-        try:
-            if all(np.isfinite(_positions(axis, [*begins, *ends]))):
-                return axis, begins, ends
-        except ValueError:
-            continue
-    first = timeline["first_row"].astype(int)
-    last = first + timeline["n_rows"].astype(int) - 1
-    return "row", [str(row) for row in first], [str(row) for row in last]
-
-
-def _positions(axis: str, texts: list[str]) -> list[float]:
-    """Return where times or rows lie on the axis; a ValueError if one is none."""
-    values = np.array([text.removesuffix("Z").removesuffix("+00:00") for text in texts], dtype=_KINDS[axis])
-    if axis != "time":
-        return values.tolist()
-    return np.where(np.isnat(values), np.nan, values.astype(np.float64)).tolist()
-
-
-def _change(timeline: Any, alarm: MonitorAlarm, starts: list[float], positions: list[float]) -> Change:
-    since, raised = (
-        max(int(np.searchsorted(timeline["first_row"], row, side="right")) - 1, 0)
-        for row in (alarm.since_row, alarm.row)
-    )
+def _change(
+    alarm: MonitorAlarm, since: int, raised: int, starts: list[float], positions: list[float]
+) -> Change:
     return Change(
         source=alarm.source,
         since=since,

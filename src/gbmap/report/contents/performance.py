@@ -1,4 +1,4 @@
-"""How well the model does on held-out rows, beside a linear model and a constant."""
+"""How well the model does on held-out rows, beside a linear model, a constant and boosted trees."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
-from gbmap._utils.references import fit_references, simpler_as_good
+from gbmap._utils.glossary import METRICS, metric_of_loss
+from gbmap._utils.references import simpler_as_good
 from gbmap._utils.typing import Array
-from gbmap.report._material import FitMaterial, Material, Rows
+from gbmap.report._material import FitMaterial, Material
 from gbmap.report._rounding import significant
+from gbmap.report.contents.contenders import Reference, linear_name, references
 
 Scores = dict[str, float | None]
 
@@ -33,6 +35,8 @@ class Contender:
 
     name: str
     scores: Scores
+    seconds: float | None  # that its fit took, as far as it is known
+    n_rows: int | None  # training rows that it was fitted to
 
 
 @dataclass(frozen=True)
@@ -40,82 +44,76 @@ class Performance:
     """Scores on held-out rows."""
 
     metrics: list[Metric]  # the first is the main one
-    # The GBMAP first; then the model that it started from, if any; a linear model; a constant.
+    # The GBMAP first; then the model that it started from, if any; scikit-learn's HistGradientBoosting, if
+    # it was fitted to rows of the same split and the classes are few; a linear model; a constant.
     contenders: list[Contender]
     # Held-out rows that were scored, and those given.
     n_rows: int
     n_given_rows: int
-    # Training rows that the linear model and the constant were fitted to; None if that is not known.
-    n_linear_rows: int | None
     simpler_as_good: str | None  # a sentence if the linear model or the constant does as well
 
 
-def measure_performance(material: FitMaterial) -> Performance:
-    """Score the model, a linear one on the same inputs but for bends, and a constant."""
+def measure_performance(material: FitMaterial, seconds: float | None) -> Performance:
+    """Score the model, and the models of comparison; given is how long its fit took, if that is known."""
     fitted, rows = material.fitted, material.held_out
     read_scores = _class_scores if material.is_classifier else _number_scores
-    contenders = [Contender("GBMAP", read_scores(material, fitted.full_score(rows.X)))]
+    own = read_scores(material, fitted.full_score(rows.X))
+    contenders = [Contender("GBMAP", own, significant(seconds, 3), material.training.n_given)]
     if fitted.model.init_ is not None:
         initial = read_scores(material, fitted.initial_score(rows.X))
-        contenders.append(Contender("the model it started from", initial))
-    inputs, y = _straight_inputs(material, material.training.X), material.training.y
-    references = fit_references(inputs, y, is_classifier=material.is_classifier, max_iter=200)
-    for name, model in zip((_linear_name(material), "a constant"), references):
-        contenders.append(Contender(name, _reference_scores(material, model)))
+        contenders.append(Contender("the model it started from", initial, None, None))
+    contenders += [
+        Contender(each.name, _reference_scores(material, each), significant(each.seconds, 3), each.n_rows)
+        for each in references(material)
+    ]
     return Performance(
         metrics=_class_metrics(material) if material.is_classifier else _number_metrics(material),
         contenders=contenders,
         n_rows=len(rows),
         n_given_rows=rows.n_given,
-        n_linear_rows=len(material.training),
         simpler_as_good=simpler_as_good([contenders[k].scores for k in (0, -2, -1)], fitted.model.loss),
     )
 
 
 def stored_performance(
-    material: Material, scores: dict[str, dict[str, float]] | None, n_rows: int
+    material: Material, scores: dict[str, dict[str, float]] | None, n_rows: int | None
 ) -> Performance | None:
     """Return the scores that were stored with a model, as `TableModel` keeps them; None without any."""
-    if scores is None:
+    if scores is None or n_rows is None:
         return None
     own, linear, constant = (scores[name] for name in ("gbmap", "linear", "constant"))
     metrics = _class_metrics(material) if material.is_classifier else _number_metrics(material)
-    names = ("GBMAP", _linear_name(material), "a constant")
+    names = ("GBMAP", linear_name(material), "a constant")
     return Performance(
         metrics=[metric for metric in metrics if metric.key in own],
         contenders=[
-            Contender(name, {key: significant(value) for key, value in each.items()})
+            Contender(name, {key: significant(value) for key, value in each.items()}, None, None)
             for name, each in zip(names, (own, linear, constant))
         ],
         n_rows=n_rows,
         n_given_rows=n_rows,
-        n_linear_rows=None,
         simpler_as_good=simpler_as_good([own, linear, constant], material.fitted.model.loss),
     )
 
 
-def _linear_name(material: Material) -> str:
-    return "logistic regression" if material.is_classifier else "ridge regression"
-
-
 def _number_metrics(material: Material) -> list[Metric]:
     own = material.fitted.model.loss
-    metrics = [
-        Metric("r2", "R²", True, False),
-        Metric("rmse", "root mean squared error", False, True),
-        Metric("mae", "mean absolute error", False, True),
-    ]
+    metrics = [_metric(key) for key in ("r2", "rmse", "mae")]
     return (
-        metrics if own == "squared_error" else [*metrics, Metric("loss", f"mean loss ({own})", False, False)]
+        metrics
+        if own == "squared_error"
+        else [*metrics, Metric("loss", metric_of_loss(str(own)), False, False)]
     )
 
 
 def _class_metrics(material: Material) -> list[Metric]:
-    metrics = [Metric("accuracy", "accuracy", True, False)]
-    metrics.append(Metric("balanced_accuracy", "balanced accuracy", True, False))
-    if len(material.classes) == 2:
-        metrics.append(Metric("roc_auc", "area under the ROC curve", True, False))
-    return [*metrics, Metric("log_loss", "log loss", False, False)]
+    of_two = ["roc_auc"] if len(material.classes) == 2 else []
+    return [_metric(key) for key in ("accuracy", "balanced_accuracy", *of_two, "log_loss")]
+
+
+def _metric(key: str) -> Metric:
+    known = METRICS[key]
+    return Metric(key, known.title, known.higher_is_better, known.in_units_of_target)
 
 
 def _number_scores(material: FitMaterial, score: Array) -> Scores:
@@ -159,17 +157,11 @@ def _balanced(y: Any, decided: Array) -> float:
         return float(balanced_accuracy_score(y, decided))
 
 
-def _straight_inputs(material: FitMaterial, X: Any) -> Any:
-    """Return the inputs that a linear model has: with bends it would be none."""
-    return material.fitted.read(X)[:, np.flatnonzero(material.fitted.columns.kind != "bend")]
-
-
-def _reference_scores(material: FitMaterial, model: Any) -> Scores:
-    rows: Rows = material.held_out
-    inputs = _straight_inputs(material, rows.X)
+def _reference_scores(material: FitMaterial, reference: Reference) -> Scores:
+    model, inputs = reference.model, reference.inputs
     if not material.is_classifier:
         return _number_scores(material, np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1))
     p = model.predict_proba(inputs)
-    return _scores_of_classes(
-        model.classes_, rows.y, model.predict(inputs), p, p[:, 1] if p.shape[1] == 2 else None
-    )
+    decided = model.classes_[p.argmax(axis=1)]
+    rank = p[:, 1] if p.shape[1] == 2 else None
+    return _scores_of_classes(model.classes_, material.held_out.y, decided, p, rank)

@@ -1,4 +1,4 @@
-"""``python -m gbmap.cli``, the same as ``gbmap``."""
+"""``python -m gbmap``, the same as ``gbmap``."""
 
 import sys
 

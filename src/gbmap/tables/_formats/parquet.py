@@ -20,12 +20,19 @@ class ParquetRows:
     Attributes
     ----------
     names : list of str
+    decimal : str
+        The mark before decimals that goes with the format: none does, since numbers are typed.
     """
+
+    decimal = ""
 
     def __init__(self, source: Source):
         self._source = source
         with self._open() as file:
-            self.names = list(file.schema_arrow.names)
+            schema = file.schema_arrow
+        self.names = list(schema.names)
+        if any(b"ARROW:extension:name" in (field.metadata or {}) for field in schema):
+            _let_arrow_know_pandas_types()
 
     def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield record batches of some columns."""
@@ -39,3 +46,9 @@ class ParquetRows:
         parquet = require("pyarrow.parquet", "cli")
         with readable(self._source.label, "a Parquet file"), self._source.seekable() as file:
             yield parquet.ParquetFile(file, buffer_size=_BUFFER)
+
+
+def _let_arrow_know_pandas_types() -> None:
+    """Let arrow know periods and intervals, which pandas tells it of only when it first writes some."""
+    pa, pd = require("pyarrow", "cli"), require("pandas", "cli")
+    pa.array(pd.array([], dtype="period[D]"))
