@@ -23,7 +23,7 @@ from benchmarks.problems import real
 from benchmarks.records import Row
 from benchmarks.runner import Settings, base_row, failure, measured, progress
 
-PROBLEMS = ("wine-red", "california", "concrete", "digits", "airquality", "autompg")
+PROBLEMS = ("wine-red", "california", "concrete", "digits")
 QUICK = ("concrete",)
 THREADS, M, SEEDS = 1, 20, range(5)
 AS_THEY_COME, DRAWN, OTHER_ROWS, KEPT = "coordinates", "map", "other rows", 0.9
