@@ -76,7 +76,8 @@ def refine(
     The rows' scores are those that boosting began with. Boosting's learners are the start, and their ridges,
     (m, G), tell those of learners together: no others are needed, and no rows have to say how far to go. If
     they must pay, they stay as they were where the rows gain no more by it than they would by learning noise:
-    with many bends, learners have more numbers than few rows tell. The second of more than two always does.
+    with many bends, learners have more numbers than few rows tell. The second of more than two always does, and the first
+    of those of classes.
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
     is_first_linear, loss = is_linear(thetas[0], problem.objective.activation), problem.objective.loss
@@ -174,7 +175,8 @@ def _parts(problem: BoostingProblem, n_numbers: int) -> list[Sample]:
 def _descend(
     problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array, stopping: Stopping
 ) -> Minimum:
-    held, held_numbers = _held(len(vector), len(signs)), vector[_held(len(vector), len(signs))]
+    held = _held(len(vector), len(signs), problem.objective.loss)
+    held_numbers = vector[held]
 
     def with_held(vector: Array) -> Array:
         vector = vector.copy()
@@ -196,10 +198,11 @@ def _descend(
     return replace(found, x=with_held(found.x))
 
 
-def _held(n_numbers: int, n_learners: int) -> slice:
-    """Return which numbers of a, (w_1, c_1), ..., (w_m, c_m) stay as they are."""
+def _held(n_numbers: int, n_learners: int, loss: Loss) -> slice:
+    """Return which numbers of a, (w_1, c_1), ..., (w_m, c_m) stay as they are; of classes the first too."""
     size = (n_numbers - 1) // n_learners
-    return slice(1 + _HELD * size, 1 + (_HELD + 1) * size) if n_learners > _HELD + 1 else slice(0)
+    first = _HELD if loss.degree else 0
+    return slice(1 + first * size, 1 + (_HELD + 1) * size) if n_learners > _HELD + 1 else slice(0)
 
 
 def _value(problem: BoostingProblem, output: int, vector: Array, signs: Array) -> float:
