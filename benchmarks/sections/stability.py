@@ -31,10 +31,10 @@ processor seconds of one fit on one thread."""
 
 READ = """\
 A value near one: the axis means the same whatever the seed. The seed has no part in the first two learners,
-and refinement leaves the second one as it is and moves the first, of numbers. What other rows change in it is what
-several learners that do about equally leave open. From the third coordinate on, and in principal components,
-the seed decides among such learners: look at the predictions, which agree, fix `random_state`, or look at the
-first two coordinates."""
+and refinement leaves the second one as it is and moves the first, of numbers. What other rows change in it
+is what several learners that do about equally leave open. From the third coordinate on, and in principal
+components, the seed decides among such learners: look at the predictions, which agree, fix `random_state`,
+or look at the first two coordinates."""
 
 
 def section(rows: Sequence[Row]) -> str:

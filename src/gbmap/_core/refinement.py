@@ -76,8 +76,8 @@ def refine(
     The rows' scores are those that boosting began with. Boosting's learners are the start, and their ridges,
     (m, G), tell those of learners together: no others are needed, and no rows have to say how far to go. If
     they must pay, they stay as they were where the rows gain no more by it than they would by learning noise:
-    with many bends, learners have more numbers than few rows tell. The second of more than two always does, and the first
-    of those of classes.
+    with many bends, learners have more numbers than few rows tell. The second of more than two always does,
+    and the first of those of classes.
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
     is_first_linear, loss = is_linear(thetas[0], problem.objective.activation), problem.objective.loss
