@@ -964,3 +964,27 @@ def test_class_weights_are_sample_weights(n_classes, wanted, weighted):
     assert_allclose(model.decision_function(X), expected.decision_function(X), rtol=1e-3, atol=1e-3)
     plain = classifier().fit(X, names)
     assert np.abs(model.decision_function(X) - plain.decision_function(X)).max() > 0.1
+
+
+def bent_rows(n=600, p=5):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    y = np.abs(X[:, 0]) + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + 0.3 * rng.standard_normal(n)
+    return X, y
+
+
+@pytest.mark.parametrize("n", [600, 21_000])  # the latter are more than a sample holds
+def test_the_second_coordinate_is_the_same_for_any_seed(n):
+    X, y = bent_rows(n)
+    one, other = (GBMAPRegressor(6, random_state=seed).fit(X, y).transform(X) for seed in (1, 2))
+    np.testing.assert_allclose(one[:, 1], other[:, 1], rtol=1e-12, atol=1e-12)
+    assert not np.allclose(one[:, 2], other[:, 2], rtol=1e-3)
+
+
+def test_with_a_given_ridge_the_seed_has_a_part_in_all_learners():
+    X, y = bent_rows()
+    fits = [
+        GBMAPRegressor(1, knots=0, l2_regularization=0.1, refine=False, random_state=seed).fit(X, y)
+        for seed in (1, 2)
+    ]
+    assert not np.array_equal(*(fit.ensemble_.weights for fit in fits))

@@ -632,7 +632,7 @@ def test_without_a_seed_fits_differ_and_leave_the_global_state_alone():
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1:3]  # noqa: NPY002
     fits = [
-        regressor(random_state=None, early_stopping=early).fit(X, y).ensemble_.weights[0]
+        regressor(random_state=None, early_stopping=early).fit(X, y).ensemble_.weights[-1]
         for early in (False, False, True)
     ]
     after = np.random.get_state()[1:3]  # noqa: NPY002

@@ -242,11 +242,27 @@ def test_refined_learners_keep_the_sum_and_come_in_the_order_in_which_they_help(
     )
     phi = result.embed(X)
     turning_up = phi - phi.mean(axis=0)  # before its turn, a learner counts as its mean
-    alone = [np.var(y[:, 0] - turning_up[:, j]) for j in range(6)]
-    assert np.argsort(alone)[:2].tolist() == [0, 1]  # the axes of a map
+    weights, _ = ensemble.standard(0, rows.units)
+    kept, _ = result.standard(0, rows.units)
+    np.testing.assert_allclose(kept[1, 1:], weights[1, 1:], rtol=1e-9)  # the second axis of a map
+    assert not np.allclose(kept[0, 1:], weights[0, 1:], rtol=1e-2)
     beside_both = [np.var(y[:, 0] - turning_up[:, [0, 1, j]].sum(axis=1)) for j in range(2, 6)]
     assert np.argmin(beside_both) == 0
     np.testing.assert_allclose(phi[:, 1:].mean(axis=0), 0, atol=1e-9 * y.std())
+
+
+@pytest.mark.parametrize("n_learners", [2, 3])
+def test_the_second_of_more_than_two_learners_stays_to_the_bit(n_learners):
+    X, y = draw()
+    rows = rows_of(X, y)
+    ensemble = boosted(rows, n_learners)
+    sample = rows.sample(400, np.random.default_rng(0))
+    problem = BoostingProblem(rows, None, [sample], OBJECTIVE, Solver())
+    found = refine(problem, ensemble, 0, np.full((n_learners, 1), 1e-3), 50)
+    start, _ = start_of(ensemble, rows)
+    assert found.n_steps > 0
+    moved = (found.vector != start)[1:].reshape(n_learners, -1).any(axis=1)
+    assert moved.tolist() == [True, n_learners == 2, True][:n_learners]
 
 
 def test_a_class_that_no_row_of_the_order_has_leaves_coordinates_small():

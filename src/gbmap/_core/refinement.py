@@ -11,7 +11,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.evidence import numbers_of_learner
 from gbmap._core.linear_part import is_linear
 from gbmap._core.losses import Loss
-from gbmap._core.minimise import Minimum, Stopping, minimise
+from gbmap._core.minimise import Minimum, Stopping, ValueAndGradient, minimise
 from gbmap._core.objective import Objective
 from gbmap._core.posterior import numbers_together
 from gbmap._core.problem import BoostingProblem
@@ -37,8 +37,9 @@ _ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 21
 _ROWS_PER_NUMBER = 40
 # Targets that spread less cannot be squared.
 _SMALLEST_SPREAD = 1e-140
-# So many learners come first by what they do alone: the axes of a map.
-_ALONE = 2
+# The learner that stays as boosting found it, the second axis of a map: given more than two, others do what
+# it would have done.
+_HELD = 1
 # Learners are put in order by so many rows; each place goes to one of the best so many alone.
 _ORDER_ROWS, _ORDER_TRIED = 2_000, 30
 
@@ -75,7 +76,8 @@ def refine(
     The rows' scores are those that boosting began with. Boosting's learners are the start, and their ridges,
     (m, G), tell those of learners together: no others are needed, and no rows have to say how far to go. If
     they must pay, they stay as they were where the rows gain no more by it than they would by learning noise:
-    with many bends, learners have more numbers than few rows tell.
+    with many bends, learners have more numbers than few rows tell. The second of more than two always does,
+    and the first of those of classes.
     """
     thetas, signs = ensemble.standard(output, problem.rows.units)
     is_first_linear, loss = is_linear(thetas[0], problem.objective.activation), problem.objective.loss
@@ -173,13 +175,34 @@ def _parts(problem: BoostingProblem, n_numbers: int) -> list[Sample]:
 def _descend(
     problem: BoostingProblem, rows: Rows, output: int, vector: Array, signs: Array, stopping: Stopping
 ) -> Minimum:
-    return minimise(
-        lambda vector: rows.joint_value_and_gradient(problem.objective, output, vector, signs),
+    held = _held(len(vector), len(signs), problem.objective.loss)
+    held_numbers = vector[held]
+
+    def with_held(vector: Array) -> Array:
+        vector = vector.copy()
+        vector[held] = held_numbers
+        return vector
+
+    def evaluate(vector: Array) -> ValueAndGradient:
+        value, gradient = rows.joint_value_and_gradient(problem.objective, output, with_held(vector), signs)
+        gradient[held] = 0.0
+        return value, gradient
+
+    found = minimise(
+        evaluate,
         vector,
         stopping,
         hessian=partial(problem.samples[0].joint_gauss_newton, problem.objective, output, signs=signs),
         bounds=monotone_bounds(problem.solver.monotone, signs),
     )
+    return replace(found, x=with_held(found.x))
+
+
+def _held(n_numbers: int, n_learners: int, loss: Loss) -> slice:
+    """Return which numbers of a, (w_1, c_1), ..., (w_m, c_m) stay as they are; of classes the first too."""
+    size = (n_numbers - 1) // n_learners
+    first = _HELD if loss.degree else 0
+    return slice(1 + first * size, 1 + (_HELD + 1) * size) if n_learners > _HELD + 1 else slice(0)
 
 
 def _value(problem: BoostingProblem, output: int, vector: Array, signs: Array) -> float:
@@ -191,18 +214,16 @@ def refined_ensemble(
 ) -> Ensemble:
     """Return the ensemble with its learners replaced, in the order in which they help most.
 
-    Until its turn comes, its mean stands for a learner. The first one is a linear part or that which lowers
-    the loss most; the second is the one that does so by itself, since beside the first several may do so
-    about equally, and the seed would decide what a map shows; the others follow as each helps beside those
-    before.
+    Until its turn comes, its mean stands for a learner. The first two keep their places, since several may
+    help about equally beside the first, and the seed would decide what a map shows; the others follow as each
+    helps beside those before.
     """
     ordered = []
     for output, found in enumerate(refinements):
         few = sample.activations(objective, output, found.vector, _ORDER_ROWS)
         means = np.average(few.g * found.signs, axis=0, weights=few.weight)
         learners = found.vector[1:].reshape(len(means), -1)
-        order = [0] if is_linear(learners[0], objective.activation) else []
-        order = _greedy_order(few, found, means, objective.loss, order)
+        order = _greedy_order(few, found, means, objective.loss)
         intercepts = -means[order]
         intercepts[0] += found.vector[0] + means.sum()
         thetas = np.column_stack([intercepts, learners[order]])
@@ -214,20 +235,16 @@ def refined_ensemble(
     return result
 
 
-def _greedy_order(
-    few: RowActivations, found: Refinement, means: Array, loss: Loss, first: list[int]
-) -> list[int]:
-    """Return the learners in the order of `refined_ensemble`, beginning with given ones."""
+def _greedy_order(few: RowActivations, found: Refinement, means: Array, loss: Loss) -> list[int]:
+    """Return the learners in the order of `refined_ensemble`."""
     columns, share = (few.g * found.signs - means).T, few.weight / few.weight.sum()
 
     def losses(f: Array, tried: list[int]) -> Array:
         return np.array([loss.value(few.y, f + columns[j]) @ share for j in tried])
 
+    order, others = list(range(len(columns)))[: _HELD + 1], list(range(len(columns)))[_HELD + 1 :]
     f = few.F + found.vector[0] + means.sum()
-    alone = losses(f, list(range(len(columns))))
-    left = [j for j in np.argsort(alone, kind="stable").tolist() if j not in first]
-    order = [*first, *left][:_ALONE]
-    left = left[_ALONE - len(first) :]
+    left = [others[i] for i in np.argsort(losses(f, others), kind="stable")]
     f = f + columns[order].sum(axis=0)
     while left:
         best = left.pop(int(np.argmin(losses(f, left[:_ORDER_TRIED]))))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.activation import ACTIVATIONS
-from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
+from gbmap._core.boosting import SETTLED_SEED, Stage, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.linear_part import is_linear
@@ -78,6 +78,14 @@ class FitSettings:
         return None if isinstance(self.l2_regularization, str) else float(self.l2_regularization)
 
     @property
+    def sample_seed(self) -> int:
+        """The seed of the samples of rows that learners and inputs are found on.
+
+        Where the ridge is found, the seed has no part in the first two learners, so none in these either.
+        """
+        return SETTLED_SEED if self.fixed_l2_regularization is None else self.seed
+
+    @property
     def split_seed(self) -> int:
         """The seed as scikit-learn's splitters take it."""
         return self.seed % 2**32
@@ -128,7 +136,7 @@ class FitProblem:
         loss, activation = settings.loss, ACTIVATIONS[settings.activation](settings.beta)
         objective, residual = Objective(loss, activation, ridge=0.0), loss.degree > 0
         table = source.table(initial, objective, collapse_below=source.sample_sizes(source.shape[1])[0])
-        sample = _column_sample(table, source.shape[1], settings.seed, team)
+        sample = _column_sample(table, source.shape[1], settings.sample_seed, team)
         inputs = settings.inputs or _inputs_of(sample, settings, source.n_effective)
         fixed, n_effective = settings.fixed_l2_regularization, source.n_effective
         found = in_standard_units(
@@ -150,7 +158,7 @@ class FitProblem:
             validation.release()
         objective, ridge_unit = _with_ridge(objective, settings, units)
         solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
-        samples = draw_samples(rows, solver, settings.seed)
+        samples = draw_samples(rows, solver, settings.sample_seed)
         straight = _straight_sample(samples[0], inputs)
         engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight)
         first = [samples[0].remember(k) for k in range(rows.n_outputs)]

@@ -100,7 +100,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
         Threads. None means all cores for large data, or as many as ``joblib.parallel_config`` allows,
         and one for small. The result is the same to the last bit for every number of threads.
     random_state : int, RandomState instance or None, default=None
-        Seeds starts and samples. None draws fresh entropy, never NumPy's global state.
+        Seeds starts and samples. None draws fresh entropy, never NumPy's global state. Where the ridge is
+        found it has no part in the first two learners and in the samples, so that maps do not change with it.
     verbose : int, default=0
         If positive, each stage is logged at level INFO to the logger "gbmap".
 
