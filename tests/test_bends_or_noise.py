@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core.inputs import ColumnSample
-from gbmap._fit.columns import plan_inputs, shares_that_bend
+from gbmap._fit.columns import plan_inputs, shares_of_spread
 
 N = 1500
 
@@ -36,7 +36,7 @@ def test_a_bend_counts_by_what_a_line_leaves_of_it():
     no_category = np.zeros(3, dtype=bool)
     sample = ColumnSample(X, weight, np.array([True, False, False]))
     inputs = plan_inputs(sample, 400, 4, no_category, None)
-    shares, rows = shares_that_bend(sample, inputs), inputs.of(X)
+    shares, rows = shares_of_spread(sample, inputs), inputs.of(X)
     assert inputs.bends.sum() == 8
     assert (shares[: len(inputs.bends)][~inputs.bends] == 1).all()
     for k in np.flatnonzero(inputs.bends):

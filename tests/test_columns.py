@@ -83,6 +83,28 @@ def test_rare_categories_have_no_input_of_their_own():
     assert model.ensemble_.weights.shape[1] == 1
 
 
+def test_categories_of_few_rows_are_learned_as_far_as_these_tell():
+    rng = np.random.default_rng(0)
+    effect, kind = rng.normal(size=60), rng.integers(0, 60, 1300)
+    frame = pd.DataFrame({"kind": pd.Categorical([f"k{k}" for k in kind]), "x": rng.normal(size=1300)})
+    y = effect[kind] + frame["x"] + rng.normal(size=1300)
+    model = GBMAPRegressor(random_state=0).fit(frame[:300], y[:300])
+    # Five rows a kind tell five sixths of its effect: of a variance of three, two are explained, less the rest.
+    assert model.score(frame[300:], y[300:]) > 0.85 * (2 - 1 / 6) / 3
+    noise = rng.normal(size=1300)
+    assert GBMAPRegressor(random_state=0).fit(frame[:300], noise[:300]).score(frame[300:], noise[300:]) > -0.06
+
+
+def test_a_rare_category_is_held_more_than_a_frequent_one():
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], [190, 190, 5])
+    y = np.repeat([1.0, -1.0, 5.0], [190, 190, 5]) + rng.normal(scale=3, size=385)
+    frame = pd.DataFrame({"kind": pd.Categorical(kind)})
+    found = GBMAPRegressor(random_state=0).fit(frame, y).predict(frame)
+    kept = [(found[kind == k][0] - y.mean()) / (y[kind == k].mean() - y.mean()) for k in range(3)]
+    assert kept[2] < min(kept[:2]) - 0.1
+
+
 def test_columns_of_an_array_are_named_as_categories():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 4, N), rng.normal(size=N)]).astype(float)

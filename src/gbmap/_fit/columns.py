@@ -18,8 +18,8 @@ from gbmap._utils.typing import Array
 # By "auto" a column has so many knots, fewer with few rows, and as many as leave a learner so many numbers
 # for all its bends, and so many rows for each.
 _KNOTS, _KNOTS_OF_FEW, _FEW_ROWS, _MOST_BENDS, _ROWS_PER_BEND = 8, 5, 2_000, 300, 10
-# A category has an input of its own if it has so many rows, or such a share of few; so many of a column may.
-_CATEGORY_ROWS, _CATEGORY_SHARE, MOST_CATEGORIES = 10, 0.02, 100
+# A category has an input of its own if it has so many rows; so many of a column may.
+_CATEGORY_ROWS, MOST_CATEGORIES = 2, 100
 # Beyond its fences a column counts as if it were at them. They lie this many times as far beyond nearly all
 # of it, but for such a share on either side, as that reaches: columns of long tails are not cut.
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
@@ -198,10 +198,12 @@ def plan_inputs(
     )
 
 
-def shares_that_bend(sample: ColumnSample, inputs: Inputs) -> Array:
-    """Return which share of the spread of each input is none of a linear function of its column, (q,).
+def shares_of_spread(sample: ColumnSample, inputs: Inputs) -> Array:
+    """Return by which share of its spread each input counts, (q,): one of most of them.
 
-    One of inputs that are no bends. A hinge near the end that it begins at is almost its column.
+    A bend counts by what is none of a linear function of its column: a hinge near the end that it begins at
+    is almost its column. Categories of a column share one unit, the mean of their variances: else the prior
+    would hold the effect of a rare one, of which the rows tell little, no more than that of a frequent one.
     """
     shares = np.ones(len(inputs))
     for k in np.unique(inputs.number_source[inputs.bends]).tolist():
@@ -216,6 +218,12 @@ def shares_that_bend(sample: ColumnSample, inputs: Inputs) -> Array:
         lengths = products[0, 0] * np.diagonal(products)[1:]
         alike = np.divide(products[0, 1:] ** 2, lengths, out=np.zeros(len(bends)), where=lengths > 0)
         shares[bends] = np.sqrt((1 - alike).clip(min=_LEAST_BENT**2))
+    of_categories = shares[len(inputs) - len(inputs.code) :]
+    for k in np.unique(inputs.category_source).tolist():
+        own = inputs.category_source == k
+        frequency = (sample.X[:, [k]] == inputs.code[own]).T @ sample.weight / sample.weight.sum()
+        variance = frequency * (1 - frequency)
+        of_categories[own] = np.sqrt(variance.mean() / variance.clip(min=_SMALLEST))
     return shares
 
 
@@ -317,6 +325,5 @@ def _frequent(x: Array, weight: Array, n_rows: float) -> Array:
     if not len(values):
         return values
     rows = np.bincount(group, weight) * (n_rows / weight.sum())
-    least = min(_CATEGORY_ROWS, _CATEGORY_SHARE * n_rows)
     kept = np.argsort(-rows, kind="stable")[:MOST_CATEGORIES]
-    return np.sort(values[kept[rows[kept] >= least]])
+    return np.sort(values[kept[rows[kept] >= _CATEGORY_ROWS]])

@@ -20,7 +20,7 @@ from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows, Sample
 from gbmap._core.units import Units
-from gbmap._fit.columns import moments_of_sample, plan_inputs, shares_that_bend
+from gbmap._fit.columns import moments_of_sample, plan_inputs, shares_of_spread
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.records import StageRecord
 from gbmap._fit.sources import Source
@@ -145,7 +145,7 @@ class FitProblem:
             standardize=settings.standardize,
             residual=residual,
             ridge=None if settings.standardize else fixed or 0.0,
-            shares=shares_that_bend(sample, inputs) if fixed is None else 1.0,
+            shares=shares_of_spread(sample, inputs) if fixed is None else 1.0,
         )
         rows, units, spread = found.rows, found.rows.units, found.target_deviation
         _check_spread(spread, settings.beta)

@@ -55,8 +55,8 @@ class GBMAPClassifier(ScoresInMemory, ClassifierMixin, BaseGBMAP):  # type: igno
     categorical_features : "from_dtype", array-like of bool, int or str, or None, default="from_dtype"
         Which columns hold categories, as in scikit-learn's gradient boosting: by default those of a frame
         that hold text or are categorical. Named ones may hold any numbers, and text in an array of objects;
-        sparse X has none. A category is an input of its own if it has ten rows (2 % of less than 500), at
-        most 100 of a column; rare ones, and new ones in ``predict``, count as none of them.
+        sparse X has none. A category is an input of its own if it has two rows, at most 100 of a column;
+        others, and new ones in ``predict``, count as none of them.
     init : estimator, callable or None, default=None
         f_0, a score. A classifier is cloned and fitted, and enters by the logit of its
         probabilities, clipped to [1e-6, 1 - 1e-6], else by its decision function; wrap it in

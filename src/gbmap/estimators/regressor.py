@@ -58,8 +58,8 @@ class GBMAPRegressor(ScoresInMemory, RegressorMixin, BaseGBMAP):  # type: ignore
     categorical_features : "from_dtype", array-like of bool, int or str, or None, default="from_dtype"
         Which columns hold categories, as in scikit-learn's gradient boosting: by default those of a frame
         that hold text or are categorical. Named ones may hold any numbers, and text in an array of objects;
-        sparse X has none. A category is an input of its own if it has ten rows (2 % of less than 500), at
-        most 100 of a column; rare ones, and new ones in ``predict``, count as none of them.
+        sparse X has none. A category is an input of its own if it has two rows, at most 100 of a column;
+        others, and new ones in ``predict``, count as none of them.
     init : estimator, callable or None, default=None
         f_0. An estimator is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to
         keep one as it is. A callable maps X to predictions. None is f_0 = 0.
