@@ -186,7 +186,7 @@ def test_the_rarest_of_many_classes_share_one_grey_entry():
     assert_allclose(to_rgb(ax.collections[-1].get_facecolor()[0]), to_rgb(GREY))
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [None, np.nan, np.datetime64("NaT", "s")])
 def test_missing_classes_come_last_and_underscores_and_dollars_stay(missing):
     ax, _ = drawn_points(np.array(["b", missing, "_a", "$c$", True, "two\nlines"], dtype=object))
     names = [text.get_text() for text in ax.get_legend().get_texts()]

@@ -5,13 +5,14 @@ from datetime import datetime
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gbmap
 from gbmap import TableModel
-from gbmap.tables import TableError, open_table
+from gbmap.tables import TableError, _numbers, open_table
 from gbmap.tables._features import FeatureReader, gather
 from gbmap.tables._progress import silent
 from gbmap.tables._survey import Asked, survey
@@ -152,6 +153,15 @@ def test_sizes_in_several_units_are_text_and_units_keep_their_case():
     assert column_of("500 g", "1 kg", number=["x"]).kind == "number"
     assert column_of("5 MW", "7.5 MW").form.unit == "MW"
     assert column_of("5 mW", "7.5 mW").kind == "category"  # which is no unit that is known
+
+
+def test_every_currency_is_known_on_either_side_and_every_measure_after_a_number():
+    currencies, measures = [*_numbers._CODES, *_numbers._SIGNS], _numbers._MEASURES
+    written = [f"7.5 {unit}" for unit in (*currencies, *measures, *map(str.lower, currencies))]
+    written += [f"{unit}7.5" for unit in currencies]
+    parsed = _numbers.parse(pa.array(written))
+    assert [text for text, value in zip(written, parsed.point) if value != 7.5] == []
+    assert "" not in parsed.units
 
 
 def test_numbers_that_may_count_the_rows_of_a_longer_table_are_pointed_out():
