@@ -164,6 +164,11 @@ def test_every_currency_is_known_on_either_side_and_every_measure_after_a_number
     assert "" not in parsed.units
 
 
+def test_a_number_has_one_sign_one_unit_and_both_brackets():
+    written = ["(5", "5)", "+-5", "-5-", "-(5)", "(5-)", "$5 EUR", "EUR 5 kg", "5 % %", "$-(5"]
+    assert not _numbers.parse(pa.array(written)).is_number.any()
+
+
 def test_numbers_that_may_count_the_rows_of_a_longer_table_are_pointed_out():
     rng = np.random.default_rng(0)
     some = rng.permutation(6_000)[:2_000] + 1
@@ -221,6 +226,7 @@ def test_amounts_of_several_units_are_no_numbers_unless_asked_for():
         with pytest.raises(TableError, match=rf"column 'x' holds numbers .*{units}; mend it.*--number 'x'"):
             column_of(*values)
     assert read("$5", "7 €", number=["x"]) == [5, 7]
+    assert read("50 %", "7", "3 kg", number=["x"]) == [0.5, 7, 3]
     assert column_of("$5", "7 €", category=["x"]).kind == "category"
 
 
