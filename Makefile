@@ -43,6 +43,8 @@ lint: $(STAMPS)/test
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --quiet --offline --strict-collection .github
 
 # The distributions, in dist/, as a release publishes them.
 package: $(STAMPS)/package

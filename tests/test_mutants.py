@@ -8,6 +8,7 @@ import pytest
 # The tools are run from the root of the repository and not installed.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tools.mutants.__main__ import _exclusions
 from tools.mutants.changes import changes_of
 
 TEXT = '''
@@ -66,3 +67,7 @@ def test_kinds_of_changes(before, after):
 @pytest.mark.parametrize("dropped", ["f(a)", "a.b = c", "a[b] = c", "a += b", "a = f(a)"])
 def test_statements_can_be_dropped(dropped):
     assert f"{dropped}  ->  pass" in {change.text for change in changes_of("module.py", dropped)}
+
+
+def test_what_may_change_unnoticed_is_there():
+    assert _exclusions()  # which refuses a line that its module does not have

@@ -15,7 +15,7 @@ from gbmap.report.contents.columns import _categories
 
 
 @pytest.mark.parametrize(
-    "value", [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), pd.NaT, pd.NA], ids=repr
+    "value", [None, float("nan"), np.float32("nan"), np.datetime64("NaT", "s"), pd.NaT, pd.NA], ids=repr
 )
 def test_marks_of_missing_values_are_known(value):
     assert is_missing(value)

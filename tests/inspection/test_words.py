@@ -16,6 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from gbmap import GBMAPRegressor, TableModel
 from gbmap._fitted.model import FittedModel
+from gbmap._fitted.rules import Search
 from gbmap._fitted.terms import Terms
 from gbmap._fitted.words import Teller, told_by_weights
 from gbmap.inspection import learner_cards, regions
@@ -335,3 +336,23 @@ def test_rows_of_few_categories_are_told_by_these_and_those_of_many_by_none():
         GBMAPRegressor(n_components=1, knots=0, random_state=0).fit(rows, rows["town"] == "town 3")
     )
     assert Teller(fitted, fitted.read(rows)).typical(everywhere, [0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("n_meant", "right", "total", "quality"),
+    [
+        (20, 16, 20, 1.25 * 16 / (20 + 5)),  # precise to 80 %, no more
+        (20, 15, 19, 0.0),
+        (20, 4, 4, 1.25 * 4 / (4 + 5)),  # a fifth of the rows that are meant, no fewer
+        (20, 3, 3, 0.0),
+        (5, 3, 3, 1.25 * 3 / (3 + 1.25)),  # three rows at least
+        (5, 2, 2, 0.0),
+        (2, 2, 2, 1.0),  # or all
+        (50, 45, 50, 1.25 * 45 / (50 + 12.5)),
+        (80, 80, 90, 1.25 * 10 / (10 + 5)),  # of the twenty others, ten, and none but these
+        (80, 60, 60, 1.25 * 20 / (40 + 5)),
+    ],
+)
+def test_a_rule_is_precise_and_tells_the_fewer_of_two_kinds_of_rows(n_meant, right, total, quality):
+    search = Search(None, np.arange(100) < n_meant)
+    assert search._quality(np.array(right), np.array(total)) == pytest.approx(quality)

@@ -20,6 +20,24 @@ def closed_figures():
     plt.close("all")
 
 
+def _check_that_it_fits(display):
+    """Fail if anything of a picture is cut off, or its names leave little room for what it shows."""
+    display.figure_.draw_without_rendering()
+    canvas, inner = display.figure_.bbox, display.ax_.get_window_extent()
+    outer = display.figure_.get_tightbbox().transformed(display.figure_.dpi_scale_trans)
+    assert outer.x0 >= -1
+    assert outer.y0 >= -1
+    assert outer.x1 <= canvas.width + 1
+    assert outer.y1 <= canvas.height + 1
+    assert inner.width > 0.3 * canvas.width
+    assert inner.height > 0.3 * canvas.height
+
+
+@pytest.fixture(scope="session")
+def check_that_it_fits():
+    return _check_that_it_fits
+
+
 @pytest.fixture(scope="session")
 def numbers():
     """A regression of numbers: X, y and a fitted model."""

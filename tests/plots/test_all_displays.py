@@ -76,19 +76,10 @@ def hostile():
 @pytest.mark.sampled(2)
 @EACH
 @pytest.mark.parametrize("task", ["regressor", "classifier"])
-def test_hostile_names_are_drawn_and_nothing_is_cut(hostile, kind, task):
+def test_hostile_names_are_drawn_and_nothing_is_cut(hostile, kind, task, check_that_it_fits):
     X, models = hostile
     model, y = models[task]
-    display = FROM_MODEL[kind](model, X, y)
-    display.figure_.draw_without_rendering()
-    canvas, inner = display.figure_.bbox, display.ax_.get_window_extent()
-    outer = display.figure_.get_tightbbox().transformed(display.figure_.dpi_scale_trans)
-    assert outer.x0 >= -1
-    assert outer.y0 >= -1
-    assert outer.x1 <= canvas.width + 1
-    assert outer.y1 <= canvas.height + 1
-    assert inner.width > 0.3 * canvas.width
-    assert inner.height > 0.3 * canvas.height
+    check_that_it_fits(FROM_MODEL[kind](model, X, y))
 
 
 @EACH

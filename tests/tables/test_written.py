@@ -5,13 +5,14 @@ from datetime import datetime
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gbmap
 from gbmap import TableModel
-from gbmap.tables import TableError, open_table
+from gbmap.tables import TableError, _numbers, open_table
 from gbmap.tables._features import FeatureReader, gather
 from gbmap.tables._progress import silent
 from gbmap.tables._survey import Asked, survey
@@ -154,6 +155,20 @@ def test_sizes_in_several_units_are_text_and_units_keep_their_case():
     assert column_of("5 mW", "7.5 mW").kind == "category"  # which is no unit that is known
 
 
+def test_every_currency_is_known_on_either_side_and_every_measure_after_a_number():
+    currencies, measures = [*_numbers._CODES, *_numbers._SIGNS], _numbers._MEASURES
+    written = [f"7.5 {unit}" for unit in (*currencies, *measures, *map(str.lower, currencies))]
+    written += [f"{unit}7.5" for unit in currencies]
+    parsed = _numbers.parse(pa.array(written))
+    assert [text for text, value in zip(written, parsed.point) if value != 7.5] == []
+    assert "" not in parsed.units
+
+
+def test_a_number_has_one_sign_one_unit_and_both_brackets():
+    written = ["(5", "5)", "+-5", "-5-", "-(5)", "(5-)", "$5 EUR", "EUR 5 kg", "5 % %", "$-(5"]
+    assert not _numbers.parse(pa.array(written)).is_number.any()
+
+
 def test_numbers_that_may_count_the_rows_of_a_longer_table_are_pointed_out():
     rng = np.random.default_rng(0)
     some = rng.permutation(6_000)[:2_000] + 1
@@ -211,6 +226,7 @@ def test_amounts_of_several_units_are_no_numbers_unless_asked_for():
         with pytest.raises(TableError, match=rf"column 'x' holds numbers .*{units}; mend it.*--number 'x'"):
             column_of(*values)
     assert read("$5", "7 €", number=["x"]) == [5, 7]
+    assert read("50 %", "7", "3 kg", number=["x"]) == [0.5, 7, 3]
     assert column_of("$5", "7 €", category=["x"]).kind == "category"
 
 
