@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.sparse.linalg import LinearOperator, cg
 
 from gbmap._core.ensemble import Ensemble
@@ -244,8 +244,12 @@ def determined_numbers(curvature: Curvature, ridges: Array, groups: IntArray, n_
 
 def _inverse_root(H: Array) -> Array:
     """Return L^-1, lower triangular, with L L^T = H + 1."""
-    root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
-    inverse, _ = dtrtri(root, lower=1)
+    raised = np.array(H, order="F")
+    raised.flat[:: len(H) + 1] += 1 + _ROUNDING * np.trace(H)
+    root, failed = dpotrf(raised, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("A matrix of curvatures must have no negative directions.")
+    inverse, _ = dtrtri(root, lower=1, overwrite_c=1)
     return inverse
 
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.linalg.lapack import dtrtri
 
-from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide, with_one
+from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
@@ -94,7 +94,7 @@ class Posterior:
         """Return V -> (x, 1) V and |(x, 1)|^2 of rows, in the units of the ridge; sparse rows stay sparse."""
         if scipy.sparse.issparse(X):
             few = _RidgeRows.of(X.astype(np.float64), self.center, self.inverse_scale)
-            return few.times, few.squares()
+            return few.times, few.squares
         xp, center = namespace(X), asarray_like(self.center, X, wide(X))
         U = (in_wide(X) - center) * asarray_like(self.inverse_scale, X, wide(X))
         return (
@@ -128,9 +128,10 @@ class _RidgeRows:
     def curvature(self, share: Array) -> Curvature:
         """Return the sum of share (x, 1)^T (x, 1) over rows."""
         if not scipy.sparse.issparse(self.A):
-            return CurvatureOfRows(with_one(self.A, np.sqrt(share)))
+            return CurvatureOfRows.of(self.A, self.squares, share, np.float64)
         return Curvature(len(self.shift) + 1, partial(self.product, share))
 
+    @cached_property
     def squares(self) -> Array:
         return (
             np.asarray((self.A * self.A).sum(axis=1))
@@ -288,7 +289,7 @@ class _Fitted:
         found = [_leading(self.X.curvature(share), rank) for share in shares.T]
         values, vectors = (np.array(each) for each in zip(*found))
         n_others = size - rank
-        rests = (self.X.squares() @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
+        rests = (self.X.squares @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
         least = max(_LEAST_RIDGE * float(values.max(initial=0.0)), np.finfo(float).tiny)
         ridges = ridges.clip(min=least)
         within = values + ridges[:, None]

@@ -13,7 +13,15 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import BlockDiagonal, Evaluate, ValueAndGradient
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Curvature, CurvatureOfRows, RowActivations, Sample, SomeRows, every
+from gbmap._core.rows import (
+    Curvature,
+    CurvatureOfRows,
+    RowActivations,
+    Sample,
+    SomeRows,
+    every,
+    rows_that_tell,
+)
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
@@ -76,6 +84,12 @@ class MemoryRows(Sample):
     def weight_sum(self) -> float:  # type: ignore[override]
         """The sum of the weights."""
         return self.blocks.weight_sum(self.weight)
+
+    @cached_property
+    def _squares(self) -> Array:
+        """|(x, 1)|^2 of the rows of a dense sample."""
+        squares: Array = np.einsum("ij,ij->i", self.blocks.X, self.blocks.X) + 1
+        return squares
 
     def shares_passes(self, objective: Objective) -> bool:
         """Return that one pass for several candidates would take as long as one for each."""
@@ -324,10 +338,13 @@ class MemoryRows(Sample):
         curvature = curvature / (X.shape[0] if self.weight is None else self.weight[some].sum())
         slope = objective.activation.slope(z)
         if is_full:
-            root = np.sqrt(curvature).astype(dtype)
-            J = np.empty((len(X), self.n_columns + 2), dtype)
-            J[:, 0], J[:, 1:] = root, with_one(X, root * (sign * slope).astype(dtype))
-            return (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
+            tell = rows_that_tell(curvature * slope**2 * self._squares[some])
+            root = np.sqrt(curvature[tell]).astype(dtype)
+            J = np.empty((len(tell), self.n_columns + 2), dtype)
+            J[:, 0], J[:, 1:] = root, with_one(X[tell], root * (sign * slope[tell]).astype(dtype))
+            H = (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
+            H[0, 0] = curvature.sum()  # a is told by all rows
+            return H
 
         weight = curvature * slope**2
         m, scale = self.units.mean, self.units.inverse_scale
@@ -345,7 +362,7 @@ class MemoryRows(Sample):
         share *= 1.0 if weight is None else weight
         share /= X.shape[0] if weight is None else weight.sum(dtype=np.float64)
         if self.blocks.is_dense:  # a sample of dense rows is in standard units already
-            return CurvatureOfRows(with_one(X, np.sqrt(share)))
+            return CurvatureOfRows.of(X, self._squares[some], share, self.blocks.dtype)
 
         def times(V: Array) -> Array:
             v, d = self.units.fold(V[:-1].T, V[-1])
