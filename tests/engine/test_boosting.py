@@ -10,6 +10,7 @@ from gbmap._core import finding, weak_learner
 from gbmap._core.activation import Identity, Softplus
 from gbmap._core.boosting import add_learners, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.lockstep import end_of_search
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
@@ -68,7 +69,7 @@ def learner(rows, objective=SQUARED, seed=0, **solver):
     rng = np.random.default_rng(seed)
     samples = [rows.sample(size, rng) for size in settings.sample_rows]
     problem = BoostingProblem(rows, None, samples, objective, settings)
-    return fit_weak_learner(problem, 0, 1.0, np.random.default_rng(seed))
+    return end_of_search(fit_weak_learner(problem, 0, 1.0, np.random.default_rng(seed)))
 
 
 def bits(ensemble):

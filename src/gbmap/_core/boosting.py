@@ -10,6 +10,7 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.evidence import Evidence
 from gbmap._core.finding import Finder
+from gbmap._core.lockstep import search_side_by_side
 from gbmap._core.losses import Loss
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Rows, Sample
@@ -38,7 +39,7 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     Learner j of output k draws from a random stream of its own, so that the first stages of a long
     fit are a short fit, and a fit that goes on from a stored ensemble is an uninterrupted one.
     """
-    rows, loss = problem.rows, problem.objective.loss
+    rows, loss, outputs = problem.rows, problem.objective.loss, range(problem.rows.n_outputs)
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
     units = np.abs(mean_losses(rows, loss))
     units[units < _SMALLEST] = 1.0
@@ -53,28 +54,28 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     if len(ensemble) == 0:
         levels, losses = _best_levels(rows, loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
-        solutions, losses, ridges = [], losses.copy(), np.zeros((rows.n_outputs, problem.n_groups))
-        for output in range(rows.n_outputs):
-            stream = np.random.SeedSequence(seed, spawn_key=(output, stage))
-            with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-                finder = Finder(problem, evidence, output, units[output], stream)
-                find = finder.first_learner if stage == 0 else finder.learner
-                solution, ridges[output] = find(losses[output])
-                ensemble, losses[output] = _grow(
-                    problem, ensemble, output, solution, losses[output], levels[output]
-                )
-                evidence.learn(ensemble, losses[output])
-            solutions.append(solution)
+        finders = [Finder(problem, evidence, k, units[k], _stream(seed, k, stage)) for k in outputs]
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
+            searches = [finder.search(stage, losses[finder.output]) for finder in finders]
+            solutions, ridges = zip(*search_side_by_side(searches))
+            losses = losses.copy()
+            for k, solution in enumerate(solutions):
+                ensemble, losses[k] = _grow(problem, ensemble, k, solution, losses[k], levels[k])
+                evidence.learn(ensemble, losses[k])
         add_learners(problem.validation_rows, ensemble, len(ensemble) - rows.n_outputs)
         levels = np.zeros(rows.n_outputs)
         unseen = mean_losses(problem.validation_rows, loss)
-        yield Stage(ensemble, losses, unseen, tuple(solutions), ridges, evidence.n_futile)
+        yield Stage(ensemble, losses, unseen, solutions, np.array(ridges), evidence.n_futile)
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
     """Return the samples that learners are found on, the smallest first."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     return [rows.sample(size, rng) for size in solver.sample_rows]
+
+
+def _stream(seed: int, output: int, stage: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(output, stage))
 
 
 def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +21,9 @@ from gbmap._core.units import Units
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
 
-
 # The share of a matrix of curvatures that is left out of it. Rows that a learner does not reach, or whose
-# class is certain, tell nothing of it: a tenth to a half of them makes it.
-_UNTOLD = 0.003
+# class is certain, tell nothing of it: a tenth to a half of them makes it. Of fewer rows all do.
+_UNTOLD, _WORTH_CHOOSING = 0.003, 500
 
 
 class SampledRows(NamedTuple):
@@ -76,6 +76,30 @@ class Rows(ABC):
             return float(values[0]), gradients[0]
 
         return evaluate
+
+    def answer(
+        self, objectives: list[Objective], outputs: list[int], thetas: Array, signs: Array
+    ) -> list[ValueAndGradient]:
+        """Evaluate candidates of several outputs, whose objectives differ in the ridge alone."""
+        answers: list[ValueAndGradient] = []
+        for _, own in groupby(range(len(outputs)), key=lambda c: (outputs[c], id(objectives[c]))):
+            candidates = list(own)
+            objective = objectives[candidates[0]]
+            shared = self.shares_passes(objective)
+            for some in [candidates] if shared else [[c] for c in candidates]:
+                found = self.value_and_gradient(objective, outputs[some[0]], thetas[some], signs[some])
+                answers += zip(found[0].tolist(), found[1])
+        return answers
+
+    def _finished(self, objectives: list[Objective], total: Array, thetas: Array) -> list[ValueAndGradient]:
+        """Return value and gradient of each of several candidates, given `_sums` of them."""
+        total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
+        each = zip(objectives, total, thetas)
+        return [objective.finish_one(sums, self.weight_sum, theta) for objective, sums, theta in each]
+
+    def shares_passes(self, objective: Objective) -> bool:
+        """Return whether a pass with several candidates takes less time than a pass for each."""
+        return False
 
     @abstractmethod
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
@@ -229,10 +253,6 @@ class Sample(Rows):
         """Return some columns of dense rows, copied; the scores are the same, and stay so."""
 
     @abstractmethod
-    def shares_passes(self, objective: Objective) -> bool:
-        """Return whether a pass with several candidates takes less time than a pass for each."""
-
-    @abstractmethod
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
 
@@ -290,7 +310,7 @@ class CurvatureOfRows(Curvature):
 
     @classmethod
     def of(cls, X: Array, squares: Array, share: Array, dtype: Any) -> CurvatureOfRows:
-        """Return the sum of share (x, 1)^T (x, 1) over the rows that tell nearly all of it, given |(x, 1)|^2."""
+        """Return nearly all of the sum of share (x, 1)^T (x, 1), given |(x, 1)|^2: that of rows that tell."""
         some = rows_that_tell(share * squares)
         return cls(with_one(X[some], np.sqrt(share[some]).astype(dtype)))
 
@@ -323,6 +343,8 @@ class RowActivations(NamedTuple):
 
 def rows_that_tell(told: Array) -> IntArray:
     """Return the rows that tell nearly all of what is told, but for those that tell least."""
+    if len(told) < _WORTH_CHOOSING:
+        return np.arange(len(told))
     order = np.sort(told)
     n_silent = int(np.searchsorted(np.cumsum(order), _UNTOLD * told.sum()))
     return np.flatnonzero(told >= order[min(n_silent, len(order) - 1)])

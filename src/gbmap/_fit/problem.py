@@ -149,7 +149,7 @@ class FitProblem:
             unseen = others.in_units(units, team, residual=residual)
             validation.release()
         objective, ridge_unit = _with_ridge(objective, settings, units)
-        solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
+        solver = _solver(settings, inputs, source.sample_sizes(len(inputs), rows.n_outputs))
         samples = draw_samples(rows, solver, settings.seed)
         straight = _straight_sample(samples[0], inputs)
         engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight)

@@ -42,6 +42,8 @@ _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 _GROUPS = 32
 # Numbers z of the learners at a time, so that they stay in the cache.
 _JOINT_NUMBERS = 1 << 17
+# Numbers z of the candidates of several outputs at a time, likewise.
+_SHARED_NUMBERS = 1 << 16
 # A sample of so many numbers is in float32, where passes take half as long. By the usual tolerance its digits
 # do for a learner; by a smaller one the polish ends on the rows themselves.
 _WORTH_FLOAT32 = 1 << 17
@@ -152,6 +154,63 @@ class MemoryRows(Sample):
         self._count_shift(sums[..., 2:-1], sums[..., -1:])
         return sums
 
+    def answer(
+        self, objectives: list[Objective], outputs: list[int], thetas: Array, signs: Array
+    ) -> list[ValueAndGradient]:
+        """Evaluate candidates of several outputs in one pass over X, which each block is multiplied with."""
+        if not self.blocks.is_dense:
+            return super().answer(objectives, outputs, thetas, signs)
+        total = add_blocks(self.block_sums_of(objectives[0], outputs, thetas, signs), signs)
+        return self._finished(objectives, total, thetas)
+
+    def block_sums_of(self, objective: Objective, outputs: list[int], thetas: Array, signs: Array) -> Array:
+        """Return `block_sums` of candidates, each for an output of its own."""
+        dtype, gain = self.blocks.dtype, objective.activation.gain(self.blocks.dtype)
+        v, d = self._folded_to_read(thetas[:, 1:])
+        columns = thetas[:, :1], gain * d[:, None], signs[:, None] / gain
+        learners = ((gain * v).astype(dtype), *(column.astype(dtype) for column in columns))
+        sums = np.zeros((self.blocks.n_blocks, len(thetas), self.n_columns + 3))
+        n_at_a_time = min(max(256, _SHARED_NUMBERS // len(thetas)), self.blocks.piece_rows)
+
+        def work(blocks: Iterator[int]) -> None:
+            buffer = self.blocks.buffer(n_at_a_time)
+            vectors = np.empty((3, len(thetas), n_at_a_time), dtype)
+            for block in blocks:
+                for i, j in self.blocks.pieces(block, n_at_a_time):
+                    x = self._centred(i, j, buffer)
+                    self._add_outputs(sums[block], objective, learners, x, outputs, (i, j), vectors)
+
+        self.team.run(work, self.blocks.n_blocks)
+        self._count_shift(sums[..., 2:-1], sums[..., -1:])
+        return sums
+
+    def _add_outputs(
+        self,
+        sums: Array,
+        objective: Objective,
+        learners: tuple[Array, ...],
+        x: Any,
+        outputs: list[int],
+        bounds: tuple[int, int],
+        vectors: Array,
+    ) -> None:
+        """Add one piece's loss and derivatives of each candidate to `sums`, as `_sum_block` writes them."""
+        v, a, d, factors = learners
+        y, F, weight = self._columns(outputs, *bounds)
+        t, f, slope = vectors.reshape(3, -1)[:, : y.size].reshape(3, *y.shape)
+        np.matmul(v, x.T, out=t)
+        t += d
+        objective.activation.apply(t.reshape(-1), f.reshape(-1), slope.reshape(-1))
+        f *= factors
+        f += F
+        f += a
+        sums[:, 0] += objective.loss.sums_and_gradients_inplace(y, f, weight, t)
+        ones = np.ones(y.shape[1], f.dtype)
+        sums[:, 1] += f @ ones
+        f *= slope
+        sums[:, 2:-1] += f @ x
+        sums[:, -1] += f @ ones
+
     def _folded_to_read(self, thetas: Array) -> tuple[Array, Array]:
         """Return v and d of learners (w, c), in the units of rows as blocks read them."""
         v, d = self.units.fold(thetas[:, :-1], thetas[:, -1])
@@ -162,7 +221,7 @@ class MemoryRows(Sample):
         if self.blocks.shift is not None:
             along_v -= along_d * self.blocks.shift
 
-    def _columns(self, output: int, i: int, j: int) -> tuple[Array, Array, Array | None]:
+    def _columns(self, output: int | list[int], i: int, j: int) -> tuple[Array, Array, Array | None]:
         """Return targets, scores and weights of rows i to j."""
         weight = None if self.weight is None else self.weight[i:j]
         return self.y[output, i:j], self.F[output, i:j], weight
