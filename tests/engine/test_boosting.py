@@ -8,7 +8,7 @@ import scipy.sparse
 
 from gbmap._core import finding, weak_learner
 from gbmap._core.activation import Identity, Softplus
-from gbmap._core.boosting import add_learners, boost, draw_samples, mean_losses
+from gbmap._core.boosting import add_stages, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.lockstep import end_of_search
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
@@ -370,9 +370,9 @@ def test_an_ensemble_is_added_to_fresh_rows_as_it_was_found():
     rows = rows_of(X, targets)
     ensemble = stages(rows, SQUARED, 3)[-1].ensemble
     fresh = rows_of(X, targets)
-    add_learners(fresh, ensemble)
+    add_stages(fresh, ensemble)
     assert fresh.F.tobytes() == rows.F.tobytes()
-    add_learners(None, ensemble)  # no rows are nothing to do
+    add_stages(None, ensemble)  # no rows are nothing to do
 
 
 def test_mean_losses_take_a_shift_for_each_output():

@@ -264,7 +264,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, kind, weighted):
             rows = rows_of(X, targets, weight, residual=False, team=team)
             passes = [rows.value_and_gradient(objective, 0, thetas, SIGNS) for _ in range(3)]
             ensemble = Ensemble.empty(4, 1, "softplus", rows.units.center)
-            rows.add_last_learner(ensemble.append(thetas[0], 1, 5.0, 0, rows.units))
+            rows.add_last_learners(ensemble.append(thetas[0], 1, 5.0, 0, rows.units))
             numbers = [
                 *passes[-1],
                 rows.F,
@@ -378,7 +378,7 @@ def test_advance_adds_the_embedding_in_standard_units(dtype, kind):
     rows = rows_of(X, 100 * targets + [7.0, -5.0])
     ensemble = two_outputs(rows)
     for j in range(4):
-        rows.add_last_learner(ensemble[: j + 1])
+        rows.add_last_learners(ensemble[: j + 1])
     score = ensemble.score(X)
     expected = ((score - rows.units.target_mean) / rows.units.target_scale).T
     np.testing.assert_allclose(
@@ -391,7 +391,7 @@ def test_advance_gives_the_very_score_that_the_pass_foresaw():
     rows, objective = rows_of(X, targets), Objective(SquaredError(), Softplus(5.0), 0.0)
     theta = candidates(4)[0]
     value = rows.value_and_gradient(objective, 0, theta[None], np.array([-1.0]))[0][0]
-    rows.add_last_learner(
+    rows.add_last_learners(
         Ensemble.empty(4, 1, "softplus", rows.units.center).append(theta, -1, 5.0, 0, rows.units)
     )
     assert rows.mean_loss(SquaredError(), 0) == pytest.approx(value, rel=1e-12)
@@ -432,7 +432,7 @@ def test_scores_of_a_sample_follow_those_of_its_rows(kind):
     which = sample.weight.astype(int) - 1
     ensemble = two_outputs(rows)
     for j in range(4):
-        rows.add_last_learner(ensemble[: j + 1])
+        rows.add_last_learners(ensemble[: j + 1])
         np.testing.assert_array_equal(sample.F, rows.F[:, which])
     assert (sample.F != 0).all()
 

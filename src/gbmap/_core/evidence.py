@@ -108,6 +108,12 @@ class Evidence:
             told = _Told(determined, told.size + self._sizes(theta))
         return self._ridge(output, told, loss)
 
+    def learn_stage(self, ensemble: Ensemble, losses: Array) -> None:
+        """Take in the last learner of each output, which the scores hold already, given the mean losses."""
+        first = len(ensemble) - len(losses) + 1
+        for output, loss in enumerate(losses):
+            self.learn(ensemble[: first + output], float(loss))
+
     def learn(self, ensemble: Ensemble, loss: float) -> None:
         """Take in the last learner, which the scores hold already, given the mean loss with it."""
         output = int(ensemble.outputs[-1])

@@ -97,7 +97,7 @@ class Finder:
         """Add a learner to the scores of the rows, and return their losses."""
         rows, beta = self.problem.rows, self.problem.objective.activation.beta
         nothing = Ensemble.empty(rows.n_columns, rows.n_outputs, "softplus", rows.units.center)
-        rows.add(nothing.append(found.theta, found.sign, beta, self.output, rows.units), is_first=True)
+        rows.add(nothing.append(found.theta, found.sign, beta, self.output, rows.units), np.array([True]))
         return rows.row_losses(self.problem.objective.loss, self.output)
 
     def _linear_part(self, loss: float) -> Search[tuple[Solution, Array]]:

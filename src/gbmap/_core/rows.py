@@ -137,19 +137,20 @@ class Rows(ABC):
         values = to_numpy(loss.value(self.y[output], self.F[output])).astype(np.float64)
         return RowLosses(values, weight, to_numpy(self.y[output]))
 
-    def add_last_learner(self, ensemble: Ensemble) -> None:
-        """Add the last learner of an ensemble, as stored, to the score of its output.
+    def add_last_learners(self, ensemble: Ensemble, n: int = 1) -> None:
+        """Add the last learners of an ensemble, as stored, each of an output of its own, to their scores.
 
-        Through the stored learner and the code of `transform`, so that a model that goes on from a
+        Through the stored learners and the code of `transform`, so that a model that goes on from a
         stored ensemble meets the very same numbers.
         """
-        output = int(ensemble.outputs[-1])
-        self.add(ensemble[-1:], is_first=not (ensemble.outputs[:-1] == output).any())
-        self._update_samples(output)
+        outputs = ensemble.outputs[-n:]
+        self.add(ensemble[-n:], ~np.isin(outputs, ensemble.outputs[:-n]))
+        for output in outputs:
+            self._update_samples(int(output))
 
     @abstractmethod
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        """Add a learner to the score of its output, given whether it is the first one there."""
+    def add(self, learners: Ensemble, are_first: Array) -> None:
+        """Add learners to the scores of their outputs, given whether they are the first ones there."""
 
     def _standard(self, phi: Any, output: int, is_first: bool) -> Any:
         """Return a coordinate of the embedding in standard units."""

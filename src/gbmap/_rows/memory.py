@@ -42,8 +42,9 @@ _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 _GROUPS = 32
 # Numbers z of the learners at a time, so that they stay in the cache.
 _JOINT_NUMBERS = 1 << 17
-# Numbers z of the candidates of several outputs at a time, likewise.
-_SHARED_NUMBERS = 1 << 16
+# Numbers z of the candidates of several outputs at a time, likewise. So few candidates are multiplied one by
+# one, for which BLAS need not rearrange X.
+_SHARED_NUMBERS, _FEW = 1 << 16, 3
 # A sample of so many numbers is in float32, where passes take half as long. By the usual tolerance its digits
 # do for a learner; by a smaller one the polish ends on the rows themselves.
 _WORTH_FLOAT32 = 1 << 17
@@ -198,18 +199,25 @@ class MemoryRows(Sample):
         v, a, d, factors = learners
         y, F, weight = self._columns(outputs, *bounds)
         t, f, slope = vectors.reshape(3, -1)[:, : y.size].reshape(3, *y.shape)
-        np.matmul(v, x.T, out=t)
+        if len(v) <= _FEW:
+            for each, projected in zip(v, t):
+                self.blocks.project(x, each, out=projected)
+        else:
+            np.matmul(v, x.T, out=t)
         t += d
         objective.activation.apply(t.reshape(-1), f.reshape(-1), slope.reshape(-1))
         f *= factors
         f += F
         f += a
         sums[:, 0] += objective.loss.sums_and_gradients_inplace(y, f, weight, t)
-        ones = np.ones(y.shape[1], f.dtype)
-        sums[:, 1] += f @ ones
+        sums[:, 1] += np.add.reduce(f, axis=1)
         f *= slope
-        sums[:, 2:-1] += f @ x
-        sums[:, -1] += f @ ones
+        if len(v) <= _FEW:
+            for each, pulled in zip(f, sums):
+                pulled[2:-1] += self.blocks.pull_back(each, x)
+        else:
+            sums[:, 2:-1] += f @ x
+        sums[:, -1] += np.add.reduce(f, axis=1)
 
     def _folded_to_read(self, thetas: Array) -> tuple[Array, Array]:
         """Return v and d of learners (w, c), in the units of rows as blocks read them."""
@@ -329,15 +337,15 @@ class MemoryRows(Sample):
         self.team.run(work, self.blocks.n_blocks)
         return sums
 
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        output = int(learner.outputs[0])
+    def add(self, learners: Ensemble, are_first: Array) -> None:
         most = min(_EMBEDDED_ROWS, max(256, _EMBEDDED_NUMBERS // self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
             for block in blocks:
                 for i, j in self.blocks.pieces(block, most):
-                    phi = learner.embed(self.blocks.get(i, j))[:, 0]
-                    self.F[output, i:j] += self._standard(phi, output, is_first)
+                    phi = learners.embed(self.blocks.get(i, j))
+                    for c, output in enumerate(learners.outputs):
+                        self.F[output, i:j] += self._standard(phi[:, c], output, are_first[c])
 
         self.team.run(work, self.blocks.n_blocks)
 

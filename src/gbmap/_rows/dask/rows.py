@@ -97,9 +97,9 @@ class DaskRows(Rows):
         columns = [self.table.places, *self._columns()]
         return self.table.ask(function, columns, self.units, self.inputs, *args)
 
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
+    def add(self, learners: Ensemble, are_first: Array) -> None:
         columns = [self.table.places, *self._columns()]
-        self.F = self.table.keep(_with_learner, columns, self.units, self.inputs, learner, is_first)
+        self.F = self.table.keep(_with_learners, columns, self.units, self.inputs, learners, are_first)
 
     def remember(self, output: int) -> list[Any]:
         return list(self.F)
@@ -195,11 +195,11 @@ def _answer(place: Place, *columns: Any) -> Any:
         return getattr(rows, method)(*args)
 
 
-def _with_learner(place: Place, *columns: Any) -> Array:
-    """Return the scores with a learner added to them."""
-    with _rows(place, columns) as (rows, (learner, is_first)):
+def _with_learners(place: Place, *columns: Any) -> Array:
+    """Return the scores with learners added to them."""
+    with _rows(place, columns) as (rows, (learners, are_first)):
         rows.F = rows.F.copy()
-        rows.add(learner, is_first=is_first)
+        rows.add(learners, are_first)
         scores: Array = rows.F
     return scores
 
