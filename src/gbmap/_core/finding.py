@@ -55,13 +55,10 @@ class Finder:
         """
         asked = self.evidence.ridge(self.output, loss)
         for _ in range(_TRIALS):
-            ridge = asked
+            ridge, enough = asked, _MUCH_LARGER * asked
             found = yield from self._fitted(find_on_samples, ridge)
-            # Later learners cannot ask for much larger ones, which need not be counted then.
-            if (self.evidence.most_with(self.output, found.theta, loss) <= _MUCH_LARGER * ridge).all():
-                break
-            asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value)
-            if (asked <= _MUCH_LARGER * ridge).all():
+            asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value, enough)
+            if (asked <= enough).all():
                 break
         problem = self.problem.with_ridge(ridge)
         return (yield from polish_on_all_rows(problem, self.output, self.unit, found)), ridge

@@ -105,8 +105,8 @@ class _Running:
         except StopIteration as stopped:
             self._ends[number] = stopped.value
             del self.points[number]
-            if not self.points:
-                self._go_on([self._ends[n] for n in range(len(self._ends))])
+        if not self.points:
+            self._go_on([self._ends[n] for n in range(len(self._ends))])
 
     def _go_on(self, ends: Any) -> None:
         self._ends = {}

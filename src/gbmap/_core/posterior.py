@@ -93,7 +93,7 @@ class Posterior:
     def _in_ridge_units(self, X: Any) -> tuple[Callable[[Array], Any], Any]:
         """Return V -> (x, 1) V and |(x, 1)|^2 of rows, in the units of the ridge; sparse rows stay sparse."""
         if scipy.sparse.issparse(X):
-            few = _RidgeRows.of(X.astype(np.float64), self.center, self.inverse_scale)
+            few = _RidgeRows.of(X, self.center, self.inverse_scale)
             return few.times, few.squares
         xp, center = namespace(X), asarray_like(self.center, X, wide(X))
         U = (in_wide(X) - center) * asarray_like(self.inverse_scale, X, wide(X))
@@ -105,16 +105,18 @@ class Posterior:
 
 @dataclass(frozen=True)
 class _RidgeRows:
-    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is."""
+    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is. Their digits are those of a type."""
 
     A: Any
     shift: Array
+    dtype: Any
 
     @classmethod
     def of(cls, X: Any, center: Array, inverse_scale: Array) -> _RidgeRows:
+        dtype, X = X.dtype, X.astype(np.float64)
         if scipy.sparse.issparse(X):
-            return cls(scipy.sparse.csr_array(X.multiply(inverse_scale)), center * inverse_scale)
-        return cls((X - center) * inverse_scale, np.zeros_like(center))
+            return cls(scipy.sparse.csr_array(X.multiply(inverse_scale)), center * inverse_scale, dtype)
+        return cls((X - center) * inverse_scale, np.zeros_like(center), dtype)
 
     def times(self, V: Array) -> Array:
         return self.A @ V[:-1] + (V[-1] - self.shift @ V[:-1])
@@ -128,7 +130,7 @@ class _RidgeRows:
     def curvature(self, share: Array) -> Curvature:
         """Return the sum of share (x, 1)^T (x, 1) over rows."""
         if not scipy.sparse.issparse(self.A):
-            return CurvatureOfRows.of(self.A, self.squares, share, np.float64)
+            return CurvatureOfRows.of(self.A, self.squares, share, self.dtype)
         return Curvature(len(self.shift) + 1, partial(self.product, share))
 
     @cached_property
@@ -226,7 +228,7 @@ def _in_units_of(rows: SomeRows, units: Units, center: Array, inverse_scale: Arr
     moved = np.divide(
         (units.mean - center) * inverse_scale, scale, out=np.zeros_like(center), where=is_active
     )
-    return _RidgeRows.of(rows.X.astype(np.float64), rows.units.mean - moved, scale)
+    return _RidgeRows.of(rows.X, rows.units.mean - moved, scale)
 
 
 @dataclass(frozen=True)

@@ -297,6 +297,10 @@ class Curvature:
         """Return H."""
         return self.times(np.eye(self.size))
 
+    def diagonal(self) -> Array | None:
+        """Return the diagonal of H, or None if it takes as long as H."""
+        return None
+
     def without_last(self) -> Curvature:
         """Return the part of all numbers but the last one."""
         return Curvature(self.size - 1, lambda V: self.times(np.vstack([V, 0 * V[:1]]))[:-1])
@@ -318,6 +322,9 @@ class CurvatureOfRows(Curvature):
     def matrix(self) -> Array:
         H: Array = self._J.T @ self._J  # half the work of a product with another matrix
         return H.astype(np.float64, copy=False)
+
+    def diagonal(self) -> Array:
+        return np.einsum("ij,ij->j", self._J, self._J).astype(np.float64)
 
     def without_last(self) -> Curvature:
         return CurvatureOfRows(self._J[:, :-1])
