@@ -7,7 +7,6 @@ ask for answer these first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,9 +31,9 @@ class Solves:
     solves: list[Solve[Any]]
 
     @property
-    def asks(self) -> tuple[int, Activation]:
-        """What is the same of solves that one pass can answer."""
-        return id(self.rows), self.objective.activation
+    def asks(self) -> tuple[int, type[Activation]]:
+        """What is the same of solves that one pass can answer: of a fit, activations differ in kind alone."""
+        return id(self.rows), type(self.objective.activation)
 
     def ends(self) -> list[Any]:
         """Return their ends, found by themselves: in step where one pass for all takes less time."""
@@ -72,11 +71,11 @@ def search_side_by_side(searches: Sequence[Search[End]]) -> list[End]:
         return [end_of_search(searches[0])]
     running = [_Running(search) for search in searches]
     while waiting := [each for each in running if each.points]:
-        count: Counter[Any] = Counter()
+        count: dict[Any, int] = {}
         for each in waiting:
-            count[each.solves.asks] += len(each.points)
+            count[each.asks] = count.get(each.asks, 0) + len(each.points)
         most = max(count, key=lambda asks: count[asks])  # the first of equals
-        asking = [(each, n) for each in waiting if each.solves.asks == most for n in each.points]
+        asking = [(each, n) for each in waiting if each.asks == most for n in each.points]
         answers = asking[0][0].solves.rows.answer(
             [each.solves.objective for each, _ in asking],
             [each.solves.output for each, _ in asking],
@@ -92,6 +91,7 @@ class _Running:
     """A search with the solves that it waits for, those that go on with the points that they ask for."""
 
     solves: Solves
+    asks: tuple[int, type[Activation]]
     end: Any
 
     def __init__(self, search: Search[Any]):
@@ -115,6 +115,7 @@ class _Running:
         except StopIteration as stopped:
             self.end = stopped.value
         else:
+            self.asks = self.solves.asks
             self.points = {n: next(solve) for n, solve in enumerate(self.solves.solves)}
 
 

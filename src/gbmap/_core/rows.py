@@ -349,12 +349,12 @@ class RowActivations(NamedTuple):
     weight: Array
 
 
-def rows_that_tell(told: Array) -> IntArray:
-    """Return the rows that tell nearly all of what is told, but for those that tell least."""
+def rows_that_tell(told: Array, untold: float = _UNTOLD) -> IntArray:
+    """Return the rows that tell all of what is told but for a share of it: those that tell most."""
     if len(told) < _WORTH_CHOOSING:
         return np.arange(len(told))
     order = np.sort(told)
-    n_silent = int(np.searchsorted(np.cumsum(order), _UNTOLD * told.sum()))
+    n_silent = int(np.searchsorted(np.cumsum(order), untold * told.sum()))
     return np.flatnonzero(told >= order[min(n_silent, len(order) - 1)])
 
 

@@ -35,6 +35,8 @@ _EMBEDDED_ROWS, _EMBEDDED_NUMBERS = 1 << 13, 1 << 17
 # or so many for each column, serves as well as that of all.
 FULL_MATRIX_COLUMNS = 1000
 _MATRIX_ROWS, _MATRIX_ROWS_PER_COLUMN = 2_000, 20
+# The share of its trace that may be left out of it.
+_UNTOLD_OF_WHITENING = 0.03
 # The matrices of learners together may take so many multiplications, if these go a long way.
 _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
@@ -405,7 +407,7 @@ class MemoryRows(Sample):
         curvature = curvature / (X.shape[0] if self.weight is None else self.weight[some].sum())
         slope = objective.activation.slope(z)
         if is_full:
-            tell = rows_that_tell(curvature * slope**2 * self._squares[some])
+            tell = rows_that_tell(curvature * slope**2 * self._squares[some], _UNTOLD_OF_WHITENING)
             root = np.sqrt(curvature[tell]).astype(dtype)
             J = np.empty((len(tell), self.n_columns + 2), dtype)
             J[:, 0], J[:, 1:] = root, with_one(X[tell], root * (sign * slope[tell]).astype(dtype))
