@@ -87,7 +87,7 @@ def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
 def _grow(
     problem: BoostingProblem, ensemble: Ensemble, solutions: Sequence[Solution], losses: Array, levels: Array
 ) -> tuple[Ensemble, Array]:
-    """Append the learners that were found, or a constant where one does not lower the loss; tell the losses."""
+    """Append the learners that were found, or a constant where one does not help, and tell the losses."""
     rows, loss, last = problem.rows, problem.objective.loss, slice(-len(solutions), None)
     rounding = 10 * rows.eps * np.abs(losses)
     helps = np.array([solution.value for solution in solutions]) <= losses - rounding

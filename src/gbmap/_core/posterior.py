@@ -105,7 +105,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class _RidgeRows:
-    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is. Their digits are those of a type."""
+    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is. They have the digits of a type."""
 
     A: Any
     shift: Array
