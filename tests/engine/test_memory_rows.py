@@ -144,11 +144,11 @@ def test_a_loss_of_ones_own_counts_for_several_outputs_as_for_one():
 def test_a_matrix_of_curvatures_is_made_of_the_rows_that_tell_it():
     rng = np.random.default_rng(0)
     told = np.concatenate([rng.uniform(1, 2, 400), np.full(600, 1e-4)])
-    tell = rows_that_tell(told)
+    tell = rows_that_tell(told, 200)
     assert tell.max() < 400
     assert told[tell].sum() > 0.995 * told.sum()
-    assert len(rows_that_tell(told[-300:])) == 300  # few rows all count
-    assert len(rows_that_tell(np.zeros(1000))) == 1000
+    assert len(rows_that_tell(told, 20)) == 1000  # few columns take less time than the choice
+    assert len(rows_that_tell(np.zeros(1000), 200)) == 1000
 
 
 def assert_same(found, expected, tolerance):

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dtrtri
 from scipy.sparse.linalg import LinearOperator, cg
 
 from gbmap._core.ensemble import Ensemble
@@ -106,16 +106,16 @@ class Evidence:
         """
         if self._knows(output) is None:
             return self.ridge(output, loss)
-        told, size, least = self._told[output], self._sizes(theta), min(loss, reached)
+        told, size = self._told[output], self._sizes(theta)
         every_number = np.bincount(self._problem.groups, minlength=self._problem.n_groups)
         asked = self._ridge(output, told.taken(every_number, size), loss)
         if (asked <= enough).all():
             return asked
-        count = self._count_of(output, theta, least)
-        asked = self._ridge(output, told.taken(count.most(), size), least)
+        count = self._count_of(output, theta, min(loss, reached))
+        asked = self._ridge(output, told.taken(count.most(), size), loss)
         if (asked <= enough).all():
             return asked
-        return self._ridge(output, told.taken(count.determined(), size), least)
+        return self._ridge(output, told.taken(count.determined(), size), loss)
 
     def learn_stage(self, ensemble: Ensemble, losses: Array) -> None:
         """Take in the last learner of each output, which the scores hold already, given the mean losses."""
@@ -295,12 +295,8 @@ def determined_numbers(curvature: Curvature, ridges: Array, groups: IntArray, n_
 
 def _inverse_root(H: Array) -> Array:
     """Return L^-1, lower triangular, with L L^T = H + 1."""
-    raised = np.array(H, order="F")
-    raised.flat[:: len(H) + 1] += 1 + _ROUNDING * np.trace(H)
-    root, failed = dpotrf(raised, lower=1, clean=1, overwrite_a=1)
-    if failed:
-        raise np.linalg.LinAlgError("A matrix of curvatures must have no negative directions.")
-    inverse, _ = dtrtri(root, lower=1, overwrite_c=1)
+    root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
+    inverse, _ = dtrtri(root, lower=1)
     return inverse
 
 

@@ -22,8 +22,8 @@ from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
 
 # The share of a matrix of curvatures that is left out of it. Rows that a learner does not reach, or whose
-# class is certain, tell nothing of it: a tenth to a half of them makes it. Of fewer rows all do.
-_UNTOLD, _WORTH_CHOOSING = 0.003, 500
+# class is certain, tell nothing of it: a tenth to a half of them makes it. Fewer products are not worth it.
+_UNTOLD, _WORTH_CHOOSING = 0.003, 10_000_000
 
 
 class SampledRows(NamedTuple):
@@ -316,7 +316,7 @@ class CurvatureOfRows(Curvature):
     @classmethod
     def of(cls, X: Array, squares: Array, share: Array, dtype: Any) -> CurvatureOfRows:
         """Return nearly all of the sum of share (x, 1)^T (x, 1), given |(x, 1)|^2: that of rows that tell."""
-        some = rows_that_tell(share * squares)
+        some = rows_that_tell(share * squares, X.shape[1])
         return cls(with_one(X[some], np.sqrt(share[some]).astype(dtype)))
 
     def matrix(self) -> Array:
@@ -349,9 +349,9 @@ class RowActivations(NamedTuple):
     weight: Array
 
 
-def rows_that_tell(told: Array, untold: float = _UNTOLD) -> IntArray:
-    """Return the rows that tell all of what is told but for a share of it: those that tell most."""
-    if len(told) < _WORTH_CHOOSING:
+def rows_that_tell(told: Array, n_columns: int, untold: float = _UNTOLD) -> IntArray:
+    """Return the rows that tell all but a share of a matrix of so many columns, given what each adds."""
+    if len(told) * n_columns**2 < _WORTH_CHOOSING:
         return np.arange(len(told))
     order = np.sort(told)
     n_silent = int(np.searchsorted(np.cumsum(order), untold * told.sum()))

@@ -407,12 +407,14 @@ class MemoryRows(Sample):
         curvature = curvature / (X.shape[0] if self.weight is None else self.weight[some].sum())
         slope = objective.activation.slope(z)
         if is_full:
-            tell = rows_that_tell(curvature * slope**2 * self._squares[some], _UNTOLD_OF_WHITENING)
+            told = curvature * slope**2 * self._squares[some]
+            tell = rows_that_tell(told, self.n_columns, _UNTOLD_OF_WHITENING)
             root = np.sqrt(curvature[tell]).astype(dtype)
             J = np.empty((len(tell), self.n_columns + 2), dtype)
             J[:, 0], J[:, 1:] = root, with_one(X[tell], root * (sign * slope[tell]).astype(dtype))
             H = (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
-            H[0, 0] = curvature.sum()  # a is told by all rows
+            if len(tell) < len(X):
+                H[0, 0] = curvature.sum()  # a is told by all rows
             return H
 
         weight = curvature * slope**2
