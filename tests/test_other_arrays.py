@@ -412,7 +412,7 @@ def test_scores_that_go_back_go_back_in_samples_too(convert, few, monkeypatch):
         ensemble = Ensemble.empty(4, 2, "softplus", rows.units.center)
         for k in range(2):
             ensemble = ensemble.append(np.ones(6), 1, 2.0, k, rows.units)
-            rows.add_last_learner(ensemble)
+            rows.add_last_learners(ensemble)
             assert np.abs(to_numpy(sample.F[k]) - before[1][k]).min() > 0
         rows.restore(1, before[0][1])
         np.testing.assert_array_equal(to_numpy(sample.F[1]), before[1][1])

@@ -8,8 +8,9 @@ import scipy.sparse
 
 from gbmap._core import finding, weak_learner
 from gbmap._core.activation import Identity, Softplus
-from gbmap._core.boosting import add_learners, boost, draw_samples, mean_losses
+from gbmap._core.boosting import add_stages, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
+from gbmap._core.lockstep import end_of_search
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem, Solver
@@ -68,7 +69,7 @@ def learner(rows, objective=SQUARED, seed=0, **solver):
     rng = np.random.default_rng(seed)
     samples = [rows.sample(size, rng) for size in settings.sample_rows]
     problem = BoostingProblem(rows, None, samples, objective, settings)
-    return fit_weak_learner(problem, 0, 1.0, np.random.default_rng(seed))
+    return end_of_search(fit_weak_learner(problem, 0, 1.0, np.random.default_rng(seed)))
 
 
 def bits(ensemble):
@@ -369,9 +370,9 @@ def test_an_ensemble_is_added_to_fresh_rows_as_it_was_found():
     rows = rows_of(X, targets)
     ensemble = stages(rows, SQUARED, 3)[-1].ensemble
     fresh = rows_of(X, targets)
-    add_learners(fresh, ensemble)
+    add_stages(fresh, ensemble)
     assert fresh.F.tobytes() == rows.F.tobytes()
-    add_learners(None, ensemble)  # no rows are nothing to do
+    add_stages(None, ensemble)  # no rows are nothing to do
 
 
 def test_mean_losses_take_a_shift_for_each_output():

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from gbmap import GBMAPClassifier, GBMAPRegressor
-from gbmap._core.lockstep import solve_in_lockstep
+from gbmap._core import boosting
+from gbmap._core.lockstep import end_of_search, solve_in_lockstep
 from gbmap._core.minimise import Stopping, end_of, minimising
+from gbmap._core.rows import Rows
 from gbmap._rows.memory import MemoryRows
 
 CENTRES = np.array([[1.0, 2.0], [-3.0, 0.5], [40.0, -7.0]])
@@ -67,14 +69,14 @@ def test_a_solve_that_fails_says_so():
         GBMAPRegressor(2, monotonic_cst=[1, 0, -1], random_state=0),
         GBMAPClassifier(2, random_state=0),
     ],
-    ids=["plain", "starts", "monotone", "classes"],
+    ids=["plain", "starts", "monotone", "two classes"],
 )
 def test_a_fit_has_the_same_bits_with_its_races_in_step(model, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = np.abs(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=300)
     if isinstance(model, GBMAPClassifier):
-        y = np.digitize(y, [0, 1])
+        y = y > 0.5
     numbers = []
     evaluate = MemoryRows.value_and_gradient
 
@@ -90,3 +92,59 @@ def test_a_fit_has_the_same_bits_with_its_races_in_step(model, monkeypatch):
     assert max(numbers) == 2 * model.n_init
     np.testing.assert_array_equal(together.weights, alone.weights)
     np.testing.assert_array_equal(together.signs, alone.signs)
+
+
+SEVERAL_OUTPUTS = pytest.mark.parametrize(
+    "model",
+    [
+        GBMAPRegressor(3, random_state=0, refine=False),
+        GBMAPRegressor(2, n_init=3, l2_regularization=1e-3, random_state=0),
+        GBMAPClassifier(3, random_state=0),
+        GBMAPClassifier(2, activation="identity", random_state=0),
+    ],
+    ids=["numbers", "starts", "classes", "linear"],
+)
+
+
+def several_outputs(model, n_rows=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 3))
+    scores = X @ rng.normal(size=(3, 4)) + np.abs(X[:, :1]) + 0.3 * rng.normal(size=(n_rows, 4))
+    return X, scores.argmax(axis=1) if isinstance(model, GBMAPClassifier) else scores
+
+
+@SEVERAL_OUTPUTS
+def test_outputs_that_are_found_side_by_side_have_the_bits_of_those_found_alone(model, monkeypatch):
+    X, y = several_outputs(model)
+    monkeypatch.setattr(MemoryRows, "answer", Rows.answer)  # a pass for each, as alone
+    together = model.fit(X, y).ensemble_
+    monkeypatch.setattr(boosting, "search_side_by_side", lambda searches: list(map(end_of_search, searches)))
+    alone = model.fit(X, y).ensemble_
+    np.testing.assert_array_equal(together.weights, alone.weights)
+    np.testing.assert_array_equal(together.intercepts, alone.intercepts)
+
+
+@SEVERAL_OUTPUTS
+def test_one_pass_for_all_outputs_finds_learners_as_good(model, monkeypatch):
+    X, y = several_outputs(model)
+    together = model.fit(X, y).loss_curve_
+    monkeypatch.setattr(MemoryRows, "answer", Rows.answer)
+    np.testing.assert_allclose(together, model.fit(X, y).loss_curve_, rtol=0.02, atol=1e-3)
+
+
+@pytest.mark.parametrize("is_several", [False, True], ids=["one output", "several"])
+def test_many_rows_of_several_outputs_are_a_sample_too(is_several, monkeypatch):
+    X, y = several_outputs(GBMAPClassifier(), n_rows=20_500)
+    model = GBMAPClassifier(1, knots=0, refine=False, random_state=0)
+    evaluated = set()
+    for name in ("block_sums", "block_sums_of"):
+        sums = getattr(MemoryRows, name)
+
+        def noted(rows, *args, sums=sums):
+            evaluated.add((rows.n_rows, rows.units.identity))
+            return sums(rows, *args)
+
+        monkeypatch.setattr(MemoryRows, name, noted)
+    model.fit(X, y if is_several else y > 1)
+    assert (20_500, is_several) in evaluated  # of a sample are in standard units as they are
+    assert (20_500, not is_several) not in evaluated

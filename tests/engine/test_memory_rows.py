@@ -9,6 +9,7 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
+from gbmap._core.rows import rows_that_tell
 from gbmap._rows import blocks, memory
 from gbmap._rows.mapping import map_rows
 from gbmap._rows.memory import MemoryRows
@@ -88,6 +89,66 @@ def test_the_function_that_a_solve_evaluates_has_the_bits_of_a_pass(loss, dtype,
             values, gradients = each.value_and_gradient(objective, 0, theta[None], np.array([sign]))
             assert value == values[0]
             np.testing.assert_array_equal(gradient, gradients[0])
+
+
+@ALL_LOSSES
+@ACTIVATIONS
+@DTYPES
+@WEIGHTED
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_pass_for_several_outputs_is_one_for_each(loss, activation, dtype, weighted, kind):
+    X, targets = draw(dtype=dtype, kind=kind, n_outputs=2)
+    rows = rows_of(X, targets, random_weight(X.shape[0]) if weighted else None)
+    outputs, ridges = [1, 0, 1], [1e-2, np.arange(5.0), 1e-1]
+    thetas, objectives = candidates(4), [Objective(loss, activation, ridge) for ridge in ridges]
+    for each in (rows, rows.sample(200, np.random.default_rng(0))):
+        answers = each.answer(objectives, outputs, thetas, SIGNS)
+        for c, (value, gradient) in enumerate(answers):
+            some = slice(c, c + 1)
+            alone = each.value_and_gradient(objectives[c], outputs[c], thetas[some], SIGNS[some])
+            tolerance = 1e-4 if dtype == np.float32 else 1e-12
+            assert_same((value, gradient), (alone[0][0], alone[1][0]), tolerance)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_pass_for_several_outputs_has_the_same_bits_for_any_number_of_threads():
+    X, targets = draw(n_outputs=2)
+    objectives = [Objective(LogLoss(), Softplus(5.0), 1e-2)] * 3
+    found = []
+    for n_threads in (1, 3):
+        with ThreadTeam(n_threads) as team:
+            answers = rows_of(X, targets, team=team).answer(objectives, [0, 1, 1], candidates(4), SIGNS)
+        found.append(np.array([[value, *gradient] for value, gradient in answers]))
+    np.testing.assert_array_equal(*found)
+
+
+class Doubled(LogLoss):
+    """A loss of one's own that takes over what it does not change."""
+
+    def sum_and_gradient_inplace(self, y, f, weight, scratch):
+        total = super().sum_and_gradient_inplace(y, f, weight, scratch)
+        f *= 2
+        return 2 * total
+
+
+def test_a_loss_of_ones_own_counts_for_several_outputs_as_for_one():
+    X, targets = draw(n_outputs=2)
+    rows, objective = rows_of(X, targets), Objective(Doubled(), Softplus(5.0), 1e-2)
+    answers = rows.answer([objective] * 2, [0, 1], candidates(4, 2), SIGNS[:2])
+    for output, answer in enumerate(answers):
+        some = slice(output, output + 1)
+        alone = rows.value_and_gradient(objective, output, candidates(4, 2)[some], SIGNS[some])
+        assert_same(answer, (alone[0][0], alone[1][0]), 1e-12)
+
+
+def test_a_matrix_of_curvatures_is_made_of_the_rows_that_tell_it():
+    rng = np.random.default_rng(0)
+    told = np.concatenate([rng.uniform(1, 2, 400), np.full(600, 1e-4)])
+    tell = rows_that_tell(told, 200)
+    assert tell.max() < 400
+    assert told[tell].sum() > 0.995 * told.sum()
+    assert len(rows_that_tell(told, 20)) == 1000  # few columns take less time than the choice
+    assert len(rows_that_tell(np.zeros(1000), 200)) == 1000
 
 
 def assert_same(found, expected, tolerance):
@@ -203,7 +264,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, kind, weighted):
             rows = rows_of(X, targets, weight, residual=False, team=team)
             passes = [rows.value_and_gradient(objective, 0, thetas, SIGNS) for _ in range(3)]
             ensemble = Ensemble.empty(4, 1, "softplus", rows.units.center)
-            rows.add_last_learner(ensemble.append(thetas[0], 1, 5.0, 0, rows.units))
+            rows.add_last_learners(ensemble.append(thetas[0], 1, 5.0, 0, rows.units))
             numbers = [
                 *passes[-1],
                 rows.F,
@@ -317,7 +378,7 @@ def test_advance_adds_the_embedding_in_standard_units(dtype, kind):
     rows = rows_of(X, 100 * targets + [7.0, -5.0])
     ensemble = two_outputs(rows)
     for j in range(4):
-        rows.add_last_learner(ensemble[: j + 1])
+        rows.add_last_learners(ensemble[: j + 1])
     score = ensemble.score(X)
     expected = ((score - rows.units.target_mean) / rows.units.target_scale).T
     np.testing.assert_allclose(
@@ -330,7 +391,7 @@ def test_advance_gives_the_very_score_that_the_pass_foresaw():
     rows, objective = rows_of(X, targets), Objective(SquaredError(), Softplus(5.0), 0.0)
     theta = candidates(4)[0]
     value = rows.value_and_gradient(objective, 0, theta[None], np.array([-1.0]))[0][0]
-    rows.add_last_learner(
+    rows.add_last_learners(
         Ensemble.empty(4, 1, "softplus", rows.units.center).append(theta, -1, 5.0, 0, rows.units)
     )
     assert rows.mean_loss(SquaredError(), 0) == pytest.approx(value, rel=1e-12)
@@ -371,7 +432,7 @@ def test_scores_of_a_sample_follow_those_of_its_rows(kind):
     which = sample.weight.astype(int) - 1
     ensemble = two_outputs(rows)
     for j in range(4):
-        rows.add_last_learner(ensemble[: j + 1])
+        rows.add_last_learners(ensemble[: j + 1])
         np.testing.assert_array_equal(sample.F, rows.F[:, which])
     assert (sample.F != 0).all()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.evidence import Evidence
 from gbmap._core.finding import Finder
+from gbmap._core.lockstep import search_side_by_side
 from gbmap._core.losses import Loss
 from gbmap._core.problem import BoostingProblem, Solver
 from gbmap._core.rows import Rows, Sample
@@ -42,44 +43,43 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     fit are a short fit, and a fit that goes on from a stored ensemble is an uninterrupted one. The seed has
     no part in the first two where the ridge is found.
     """
-    rows, loss = problem.rows, problem.objective.loss
+    rows, loss, outputs = problem.rows, problem.objective.loss, range(problem.rows.n_outputs)
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
     units = np.abs(mean_losses(rows, loss))
     units[units < _SMALLEST] = 1.0
     evidence = Evidence(problem, units)
-    for j in range(len(ensemble)):
-        add_learners(rows, ensemble[: j + 1], j)
+    for stage in range(ensemble.n_stages):
+        so_far = ensemble[: (stage + 1) * rows.n_outputs]
+        add_stages(rows, so_far, stage)
         if problem.evidence is not None:
-            evidence.learn(ensemble[: j + 1], rows.mean_loss(loss, int(ensemble.outputs[j])))
-    add_learners(problem.validation_rows, ensemble)
+            evidence.learn_stage(so_far, mean_losses(rows, loss))
+    add_stages(problem.validation_rows, ensemble)
     losses = mean_losses(rows, loss)
     levels = np.zeros(rows.n_outputs)
     if len(ensemble) == 0:
         levels, losses = _best_levels(rows, loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
-        solutions, losses, ridges = [], losses.copy(), np.zeros((rows.n_outputs, problem.n_groups))
-        is_settled = stage < _SETTLED and problem.evidence is not None
-        for output in range(rows.n_outputs):
-            stream = np.random.SeedSequence(SETTLED_SEED if is_settled else seed, spawn_key=(output, stage))
-            with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
-                finder = Finder(problem, evidence, output, units[output], stream)
-                find = finder.first_learner if stage == 0 else finder.learner
-                solution, ridges[output] = find(losses[output])
-                ensemble, losses[output] = _grow(
-                    problem, ensemble, output, solution, losses[output], levels[output]
-                )
-                evidence.learn(ensemble, losses[output])
-            solutions.append(solution)
-        add_learners(problem.validation_rows, ensemble, len(ensemble) - rows.n_outputs)
+        stream_seed = SETTLED_SEED if stage < _SETTLED and problem.evidence is not None else seed
+        finders = [Finder(problem, evidence, k, units[k], _stream(stream_seed, k, stage)) for k in outputs]
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
+            searches = [finder.search(stage, losses[finder.output]) for finder in finders]
+            solutions, ridges = zip(*search_side_by_side(searches))
+            ensemble, losses = _grow(problem, ensemble, solutions, losses, levels)
+            evidence.learn_stage(ensemble, losses)
+        add_stages(problem.validation_rows, ensemble, stage)
         levels = np.zeros(rows.n_outputs)
         unseen = mean_losses(problem.validation_rows, loss)
-        yield Stage(ensemble, losses, unseen, tuple(solutions), ridges, evidence.n_futile)
+        yield Stage(ensemble, losses, unseen, solutions, np.array(ridges), evidence.n_futile)
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
     """Return the samples that learners are found on, the smallest first."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     return [rows.sample(size, rng) for size in solver.sample_rows]
+
+
+def _stream(seed: int, output: int, stage: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(output, stage))
 
 
 def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
@@ -90,31 +90,46 @@ def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:
 
 
 def _grow(
-    problem: BoostingProblem, ensemble: Ensemble, output: int, solution: Solution, loss: float, level: float
-) -> tuple[Ensemble, float]:
-    """Append the learner that was found, or a constant if that does not lower the loss, and tell the loss."""
-    rows, objective = problem.rows, problem.objective
-    beta, rounding = objective.activation.beta, 10 * rows.eps * abs(loss)
-    grown = ensemble.append(solution.theta, solution.sign, beta, output, rows.units)
-    if solution.value <= loss - rounding and np.abs(grown.weights[-1]).max() < _LARGEST:
-        before = rows.remember(output)
-        rows.add_last_learner(grown)
-        reached = rows.mean_loss(objective.loss, output)
-        if reached <= loss + rounding:  # the user's units may have cost the learner its digits
-            return grown, reached
-        rows.restore(output, before)
-    theta = null_learner(objective, solution.sign, len(solution.theta) - 2)
-    theta[0] -= level
-    grown = ensemble.append(theta, solution.sign, beta, output, rows.units)
-    rows.add_last_learner(grown)
-    return grown, rows.mean_loss(objective.loss, output)
+    problem: BoostingProblem, ensemble: Ensemble, solutions: Sequence[Solution], losses: Array, levels: Array
+) -> tuple[Ensemble, Array]:
+    """Append the learners that were found, or a constant where one does not help, and tell the losses."""
+    rows, loss, last = problem.rows, problem.objective.loss, slice(-len(solutions), None)
+    rounding = 10 * rows.eps * np.abs(losses)
+    helps = np.array([solution.value for solution in solutions]) <= losses - rounding
+    while True:
+        grown = _appended(problem, ensemble, solutions, helps, levels)
+        failed = helps & ~(np.abs(grown.weights[last]).max(axis=1) < _LARGEST)
+        if not failed.any():
+            before = [rows.remember(k) for k in range(rows.n_outputs)]
+            rows.add_last_learners(grown, rows.n_outputs)
+            reached = mean_losses(rows, loss)
+            failed = helps & ~(reached <= losses + rounding)  # the user's units may have cost one its digits
+            if not failed.any():
+                return grown, reached
+            for k, score in enumerate(before):
+                rows.restore(k, score)
+        helps &= ~failed
 
 
-def add_learners(rows: Rows | None, ensemble: Ensemble, start: int = 0) -> None:
-    """Add the learners from `start` on to the scores, one by one, as they were found."""
+def _appended(
+    problem: BoostingProblem, ensemble: Ensemble, solutions: Sequence[Solution], helps: Array, levels: Array
+) -> Ensemble:
+    """Append a learner for each output: the one that was found, if that helps, else a constant."""
+    objective, units = problem.objective, problem.rows.units
+    for k, solution in enumerate(solutions):
+        theta = solution.theta
+        if not helps[k]:
+            theta = null_learner(objective, solution.sign, len(theta) - 2)
+            theta[0] -= levels[k]
+        ensemble = ensemble.append(theta, solution.sign, objective.activation.beta, k, units)
+    return ensemble
+
+
+def add_stages(rows: Rows | None, ensemble: Ensemble, start: int = 0) -> None:
+    """Add the learners from stage `start` on to the scores, stage by stage, as they were found."""
     if rows is not None:
-        for j in range(start, len(ensemble)):
-            rows.add_last_learner(ensemble[: j + 1])
+        for stage in range(start, ensemble.n_stages):
+            rows.add_last_learners(ensemble[: (stage + 1) * rows.n_outputs], rows.n_outputs)
 
 
 def mean_losses(rows: Rows | None, loss: Loss, shift: Array | None = None) -> Array:

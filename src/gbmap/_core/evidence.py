@@ -72,6 +72,10 @@ class _Told:
     determined: Array
     size: Array
 
+    def taken(self, determined: Array, size: Array) -> _Told:
+        """Return what they and one more have told."""
+        return _Told(self.determined + determined, self.size + size)
+
 
 class Evidence:
     """What the learners of each output have told about the ridge so far; nothing, if it is given.
@@ -95,18 +99,29 @@ class Evidence:
         """Return the ridges for the next learner, (G,), given the mean loss of those so far."""
         return self._ridge(output, self._told[output], loss)
 
-    def ridge_with(self, output: int, theta: Array, loss: float, reached: float) -> Array:
-        """Return what the ridges would be if (a, w, c) were taken in, which is to lower the loss that far."""
-        return self._ridge(output, self._with(output, theta, min(loss, reached)), loss)
+    def ridge_with(self, output: int, theta: Array, loss: float, reached: float, enough: Array) -> Array:
+        """Return what the ridges would be if (a, w, c) were taken in, which is to lower the loss that far.
 
-    def most_with(self, output: int, theta: Array, loss: float) -> Array:
-        """Return what `ridge_with` cannot exceed: the ridges if the rows determined each of the numbers."""
-        settings, told = self._problem.evidence, self._told[output]
-        if settings is not None:
-            groups = self._problem.groups
-            determined = told.determined + np.bincount(groups, minlength=self._problem.n_groups)
-            told = _Told(determined, told.size + self._sizes(theta))
-        return self._ridge(output, told, loss)
+        Where what is known of them without counting numbers is at most `enough`, that is returned.
+        """
+        if self._knows(output) is None:
+            return self.ridge(output, loss)
+        told, size = self._told[output], self._sizes(theta)
+        every_number = np.bincount(self._problem.groups, minlength=self._problem.n_groups)
+        asked = self._ridge(output, told.taken(every_number, size), loss)
+        if (asked <= enough).all():
+            return asked
+        count = self._count_of(output, theta, min(loss, reached))
+        asked = self._ridge(output, told.taken(count.most(), size), loss)
+        if (asked <= enough).all():
+            return asked
+        return self._ridge(output, told.taken(count.determined(), size), loss)
+
+    def learn_stage(self, ensemble: Ensemble, losses: Array) -> None:
+        """Take in the last learner of each output, which the scores hold already, given the mean losses."""
+        first = len(ensemble) - len(losses) + 1
+        for output, loss in enumerate(losses):
+            self.learn(ensemble[: first + output], float(loss))
 
     def learn(self, ensemble: Ensemble, loss: float) -> None:
         """Take in the last learner, which the scores hold already, given the mean loss with it."""
@@ -177,13 +192,25 @@ class Evidence:
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
     def _with(self, output: int, theta: Array, loss: float) -> _Told:
-        settings, told = self._problem.evidence, self._told[output]
+        if self._knows(output) is None:
+            return self._told[output]
+        determined = self._count_of(output, theta, loss).determined()
+        return self._told[output].taken(determined, self._sizes(theta))
+
+    def _knows(self, output: int) -> EvidenceSettings | None:
+        """Return the settings, if the ridge of an output is to be found."""
+        settings = self._problem.evidence
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
-            return told
+            return None
+        return settings
+
+    def _count_of(self, output: int, theta: Array, loss: float) -> _Count:
+        """Return how many numbers of (a, w, c) the rows determine, given the mean loss with it."""
+        settings = self._problem.evidence
+        assert settings is not None
         unit = self._unit(output, loss / self._left[output])
-        ridges = unit * self._alpha(settings, output, told) / settings.n_rows
-        determined = numbers_of_learner(self._problem, output, theta, ridges)
-        return _Told(told.determined + determined, told.size + self._sizes(theta))
+        ridges = unit * self._alpha(settings, output, self._told[output]) / settings.n_rows
+        return _Count.of(self._problem, output, theta, ridges)
 
     def _sizes(self, theta: Array) -> Array:
         return np.bincount(self._problem.groups, theta[1:] ** 2, self._problem.n_groups)
@@ -206,8 +233,32 @@ class Evidence:
 
 def numbers_of_learner(problem: BoostingProblem, output: int, theta: Array, ridges: Array) -> Array:
     """Return how many numbers of each group of (a, w, c) the rows determine, (G,), given twice its ridges."""
-    curvature, n_rows = _curvature(problem, output, theta)
-    return determined_numbers(curvature, ridges[problem.groups], problem.groups, n_rows)
+    return _Count.of(problem, output, theta, ridges).determined()
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Numbers of a learner that some rows determine, by groups of them, given twice the ridge of each."""
+
+    curvature: Curvature
+    ridges: Array
+    groups: IntArray
+    n_rows: int
+
+    @classmethod
+    def of(cls, problem: BoostingProblem, output: int, theta: Array, ridges: Array) -> _Count:
+        curvature, n_rows = _curvature(problem, output, theta)
+        return cls(curvature, ridges[problem.groups], problem.groups, n_rows)
+
+    def determined(self) -> Array:
+        """Return how many there are, (G,)."""
+        return determined_numbers(self.curvature, self.ridges, self.groups, self.n_rows)
+
+    def most(self) -> Array:
+        """Return what that cannot exceed: how many there were if each told of itself alone."""
+        diagonal = self.curvature.diagonal()
+        shares = np.ones_like(self.ridges) if diagonal is None else diagonal / (diagonal + self.ridges)
+        return np.bincount(self.groups, shares, int(self.groups.max()) + 1)
 
 
 def _curvature(problem: BoostingProblem, output: int, theta: Array) -> tuple[Curvature, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.evidence import Evidence
 from gbmap._core.linear_part import fit_linear_part
+from gbmap._core.lockstep import Search
 from gbmap._core.losses import RowLosses
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.weak_learner import Fit, Solution, find_on_samples, fit_weak_learner, polish_on_all_rows
@@ -43,47 +44,49 @@ class Finder:
     unit: float
     stream: np.random.SeedSequence
 
-    def learner(self, loss: float) -> tuple[Solution, Array]:
+    def search(self, stage: int, loss: float) -> Search[tuple[Solution, Array]]:
+        """Return the search for the learner of a stage, given the mean loss of those so far."""
+        return self.first_learner(loss) if stage == 0 else self.learner(loss)
+
+    def learner(self, loss: float) -> Search[tuple[Solution, Array]]:
         """Return a learner and its ridges: found again while it asks itself for much larger ones.
 
         `loss` is the mean loss of the learners so far.
         """
         asked = self.evidence.ridge(self.output, loss)
         for _ in range(_TRIALS):
-            ridge = asked
-            found = self._fitted(find_on_samples, ridge)
-            # Later learners cannot ask for much larger ones, which need not be counted then.
-            if (self.evidence.most_with(self.output, found.theta, loss) <= _MUCH_LARGER * ridge).all():
+            ridge, enough = asked, _MUCH_LARGER * asked
+            found = yield from self._fitted(find_on_samples, ridge)
+            asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value, enough)
+            if (asked <= enough).all():
                 break
-            asked = self.evidence.ridge_with(self.output, found.theta, loss, found.value)
-            if (asked <= _MUCH_LARGER * ridge).all():
-                break
-        return polish_on_all_rows(self.problem.with_ridge(ridge), self.output, self.unit, found), ridge
+        problem = self.problem.with_ridge(ridge)
+        return (yield from polish_on_all_rows(problem, self.output, self.unit, found)), ridge
 
-    def first_learner(self, loss: float) -> tuple[Solution, Array]:
+    def first_learner(self, loss: float) -> Search[tuple[Solution, Array]]:
         """Return the first learner of the output and its ridges: a linear part, if that does."""
-        if self.problem.may_be_linear and self._is_nearly_linear():
-            return self._linear_part(loss)
-        return self.learner(loss)
+        if self.problem.may_be_linear and (yield from self._is_nearly_linear()):
+            return (yield from self._linear_part(loss))
+        return (yield from self.learner(loss))
 
-    def _fitted(self, fit: Fit, ridge: Array) -> Solution:
+    def _fitted(self, fit: Fit, ridge: Array) -> Search[Solution]:
         return fit(self.problem.with_ridge(ridge), self.output, self.unit, np.random.default_rng(self.stream))
 
-    def _is_nearly_linear(self) -> bool:
+    def _is_nearly_linear(self) -> Search[bool]:
         """Return whether a learner that bends looks like noise beside a linear part, on some of the rows."""
         few = self.problem.of_few_rows().without_bends()
         rows, loss = few.rows, few.objective.loss
         evidence = Evidence(few, np.full(rows.n_outputs, self.unit))
         trial = replace(self, problem=few, evidence=evidence)
         before = rows.remember(self.output)
-        linear, _ = trial._linear_part(rows.mean_loss(loss, self.output))
-        is_bent = trial._bends(trial._with(linear))
+        linear, _ = yield from trial._linear_part(rows.mean_loss(loss, self.output))
+        is_bent = yield from trial._bends(trial._with(linear))
         rows.restore(self.output, before)
         return not is_bent
 
-    def _bends(self, losses: RowLosses) -> bool:
+    def _bends(self, losses: RowLosses) -> Search[bool]:
         """Return whether one more learner brings more than it brings to noise, given the losses of rows."""
-        bent = self._fitted(fit_weak_learner, self.evidence.ridge(self.output, losses.mean))
+        bent = yield from self._fitted(fit_weak_learner, self.evidence.ridge(self.output, losses.mean))
         means = losses.trimmed_with(self._with(bent), _FAR_OFF)
         return self.evidence.bends(self.output, bent.theta, *means)
 
@@ -91,17 +94,17 @@ class Finder:
         """Add a learner to the scores of the rows, and return their losses."""
         rows, beta = self.problem.rows, self.problem.objective.activation.beta
         nothing = Ensemble.empty(rows.n_columns, rows.n_outputs, "softplus", rows.units.center)
-        rows.add(nothing.append(found.theta, found.sign, beta, self.output, rows.units), is_first=True)
+        rows.add(nothing.append(found.theta, found.sign, beta, self.output, rows.units), np.array([True]))
         return rows.row_losses(self.problem.objective.loss, self.output)
 
-    def _linear_part(self, loss: float) -> tuple[Solution, Array]:
+    def _linear_part(self, loss: float) -> Search[tuple[Solution, Array]]:
         """Return the linear part and its ridges: found again while it asks for another one that matters."""
         asked = _FIRST_SHARE * self.evidence.ridge(self.output, loss)
         asked[self.problem.bend_group] = _NO_BENDS
         step = np.ones(self.problem.n_groups)
         for _ in range(_LINEAR_TRIALS):
             ridge = asked
-            found = self._fitted(partial(fit_linear_part, fit=find_on_samples), ridge)
+            found = yield from self._fitted(partial(fit_linear_part, fit=find_on_samples), ridge)
             asked, matters = self.evidence.linear_ridge(self.output, found, ridge)
             asked[self.problem.bend_group] = _NO_BENDS
             if not matters or ((ridge / _ALIKE <= asked) & (asked <= _ALIKE * ridge)).all():
@@ -109,5 +112,5 @@ class Finder:
             step = np.where(asked > ridge, np.minimum(_LONGER * step, _LONGEST_STEP), 1.0)
             asked = ridge * (asked / ridge) ** step
         if not self.problem.samples[0].complete:
-            found = self._fitted(fit_linear_part, ridge)
+            found = yield from self._fitted(fit_linear_part, ridge)
         return found, ridge

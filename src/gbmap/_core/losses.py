@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -143,6 +143,21 @@ class Loss(ABC):
         np.multiply(gradient, weight, out=f)
         return float(np.dot(value, weight))
 
+    def sums_and_gradients_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> Array:
+        """Do the same for each of several outputs.
+
+        Parameters
+        ----------
+        y, f, scratch : arrays of shape (K, n)
+        weight : array of shape (n,) or None
+
+        Returns
+        -------
+        totals : array of shape (K,)
+        """
+        each = zip(y, f, scratch)
+        return np.array([self.sum_and_gradient_inplace(y, f, weight, scratch) for y, f, scratch in each])
+
 
 class SquaredError(Loss):
     """(y - f)^2, without a factor of one half.
@@ -177,6 +192,18 @@ class SquaredError(Loss):
             np.multiply(f, weight, out=scratch)
             total = float(np.dot(scratch, f))
             f[...] = scratch
+        f *= 2
+        return total
+
+    def sums_and_gradients_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> Array:
+        """Do it in place, and for all outputs at once."""
+        if type(self) is not SquaredError:  # another class may have another value
+            return super().sums_and_gradients_inplace(y, f, weight, scratch)
+        f -= y
+        np.copyto(scratch, f)
+        if weight is not None:
+            f *= weight
+        total: Array = np.einsum("ij,ij->i", f, scratch)
         f *= 2
         return total
 
@@ -299,22 +326,33 @@ class LogLoss(Loss):
         return sigmoid(f) * sigmoid(-f)
 
     def sum_and_gradient_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> float:
-        """Do it in place. log1p, not log: the mean loss of separable classes is all tail."""
+        """Do it in place."""
+        return float(self._sums_inplace(y, f, weight, scratch))
+
+    def sums_and_gradients_inplace(self, y: Array, f: Array, weight: Array | None, scratch: Array) -> Array:
+        """Do it in place, and for all outputs at once."""
+        if type(self) is not LogLoss:  # another class may have another value
+            return super().sums_and_gradients_inplace(y, f, weight, scratch)
+        return self._sums_inplace(y, f, weight, scratch)
+
+    @staticmethod
+    def _sums_inplace(y: Array, f: Array, weight: Array | None, scratch: Array) -> Array:
+        """Do it along the last axis. log1p, not log: the mean loss of separable classes is all tail."""
         f *= y
         # exp overflows beyond the cap and is slow below the normal numbers; the loss is then
         # linear or zero to the last bit.
         cap = 85 if f.dtype == np.float32 else 700
         np.negative(f, out=f)
         f.clip(-cap, cap, out=scratch)
-        excess = 0.0
-        if np.maximum.reduce(f) > cap:
+        excess: Any = 0.0
+        if np.maximum.reduce(f, axis=None) > cap:
             surplus = np.maximum(f - cap, 0)
-            excess = float(surplus.sum() if weight is None else np.dot(surplus, weight))
+            excess = surplus.sum(axis=-1) if weight is None else surplus.dot(weight)
         np.exp(scratch, out=scratch)
         np.add(scratch, 1, out=f)
         np.divide(scratch, f, out=f)
         np.log1p(scratch, out=scratch)
-        total = float(np.add.reduce(scratch) if weight is None else np.dot(scratch, weight))
+        total: Array = np.add.reduce(scratch, axis=-1) if weight is None else scratch.dot(weight)
         f *= y
         np.negative(f, out=f)
         if weight is not None:

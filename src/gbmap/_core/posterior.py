@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.linalg.lapack import dtrtri
 
-from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide, with_one
+from gbmap._core.arrays import asarray_like, in_wide, namespace, product_by_rows, wide
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.objective import Objective
@@ -93,8 +93,8 @@ class Posterior:
     def _in_ridge_units(self, X: Any) -> tuple[Callable[[Array], Any], Any]:
         """Return V -> (x, 1) V and |(x, 1)|^2 of rows, in the units of the ridge; sparse rows stay sparse."""
         if scipy.sparse.issparse(X):
-            few = _RidgeRows.of(X.astype(np.float64), self.center, self.inverse_scale)
-            return few.times, few.squares()
+            few = _RidgeRows.of(X, self.center, self.inverse_scale)
+            return few.times, few.squares
         xp, center = namespace(X), asarray_like(self.center, X, wide(X))
         U = (in_wide(X) - center) * asarray_like(self.inverse_scale, X, wide(X))
         return (
@@ -105,16 +105,18 @@ class Posterior:
 
 @dataclass(frozen=True)
 class _RidgeRows:
-    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is."""
+    """Rows (A - shift, 1) in the units of the ridge; A is sparse if X is. They have the digits of a type."""
 
     A: Any
     shift: Array
+    dtype: Any
 
     @classmethod
     def of(cls, X: Any, center: Array, inverse_scale: Array) -> _RidgeRows:
+        dtype, X = X.dtype, X.astype(np.float64)
         if scipy.sparse.issparse(X):
-            return cls(scipy.sparse.csr_array(X.multiply(inverse_scale)), center * inverse_scale)
-        return cls((X - center) * inverse_scale, np.zeros_like(center))
+            return cls(scipy.sparse.csr_array(X.multiply(inverse_scale)), center * inverse_scale, dtype)
+        return cls((X - center) * inverse_scale, np.zeros_like(center), dtype)
 
     def times(self, V: Array) -> Array:
         return self.A @ V[:-1] + (V[-1] - self.shift @ V[:-1])
@@ -128,9 +130,10 @@ class _RidgeRows:
     def curvature(self, share: Array) -> Curvature:
         """Return the sum of share (x, 1)^T (x, 1) over rows."""
         if not scipy.sparse.issparse(self.A):
-            return CurvatureOfRows(with_one(self.A, np.sqrt(share)))
+            return CurvatureOfRows.of(self.A, self.squares, share, self.dtype)
         return Curvature(len(self.shift) + 1, partial(self.product, share))
 
+    @cached_property
     def squares(self) -> Array:
         return (
             np.asarray((self.A * self.A).sum(axis=1))
@@ -225,7 +228,7 @@ def _in_units_of(rows: SomeRows, units: Units, center: Array, inverse_scale: Arr
     moved = np.divide(
         (units.mean - center) * inverse_scale, scale, out=np.zeros_like(center), where=is_active
     )
-    return _RidgeRows.of(rows.X.astype(np.float64), rows.units.mean - moved, scale)
+    return _RidgeRows.of(rows.X, rows.units.mean - moved, scale)
 
 
 @dataclass(frozen=True)
@@ -288,7 +291,7 @@ class _Fitted:
         found = [_leading(self.X.curvature(share), rank) for share in shares.T]
         values, vectors = (np.array(each) for each in zip(*found))
         n_others = size - rank
-        rests = (self.X.squares() @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
+        rests = (self.X.squares @ shares - values.sum(axis=1)).clip(min=0.0) / max(n_others, 1)
         least = max(_LEAST_RIDGE * float(values.max(initial=0.0)), np.finfo(float).tiny)
         ridges = ridges.clip(min=least)
         within = values + ridges[:, None]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from gbmap._core.arrays import to_numpy
+from gbmap._core.arrays import to_numpy, with_one
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss, RowLosses
@@ -19,6 +20,10 @@ from gbmap._core.objective import Objective
 from gbmap._core.units import Units
 from gbmap._utils.sampling import sample_rows
 from gbmap._utils.typing import Array, IntArray
+
+# The share of a matrix of curvatures that is left out of it. Rows that a learner does not reach, or whose
+# class is certain, tell nothing of it: a tenth to a half of them makes it. Fewer products are not worth it.
+_UNTOLD, _WORTH_CHOOSING = 0.003, 10_000_000
 
 
 class SampledRows(NamedTuple):
@@ -72,6 +77,30 @@ class Rows(ABC):
 
         return evaluate
 
+    def answer(
+        self, objectives: list[Objective], outputs: list[int], thetas: Array, signs: Array
+    ) -> list[ValueAndGradient]:
+        """Evaluate candidates of several outputs, whose objectives differ in the ridge alone."""
+        answers: list[ValueAndGradient] = []
+        for _, own in groupby(range(len(outputs)), key=lambda c: (outputs[c], id(objectives[c]))):
+            candidates = list(own)
+            objective = objectives[candidates[0]]
+            shared = self.shares_passes(objective)
+            for some in [candidates] if shared else [[c] for c in candidates]:
+                found = self.value_and_gradient(objective, outputs[some[0]], thetas[some], signs[some])
+                answers += zip(found[0].tolist(), found[1])
+        return answers
+
+    def _finished(self, objectives: list[Objective], total: Array, thetas: Array) -> list[ValueAndGradient]:
+        """Return value and gradient of each of several candidates, given `_sums` of them."""
+        total[:, 2:-1] = self.units.fold_gradient(total[:, 2:-1], total[:, -1])
+        each = zip(objectives, total, thetas)
+        return [objective.finish_one(sums, self.weight_sum, theta) for objective, sums, theta in each]
+
+    def shares_passes(self, objective: Objective) -> bool:
+        """Return whether a pass with several candidates takes less time than a pass for each."""
+        return False
+
     @abstractmethod
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
         """Return `Objective.block_sums` of all rows for each candidate, with derivatives in X's units."""
@@ -108,19 +137,20 @@ class Rows(ABC):
         values = to_numpy(loss.value(self.y[output], self.F[output])).astype(np.float64)
         return RowLosses(values, weight, to_numpy(self.y[output]))
 
-    def add_last_learner(self, ensemble: Ensemble) -> None:
-        """Add the last learner of an ensemble, as stored, to the score of its output.
+    def add_last_learners(self, ensemble: Ensemble, n: int = 1) -> None:
+        """Add the last learners of an ensemble, as stored, each of an output of its own, to their scores.
 
-        Through the stored learner and the code of `transform`, so that a model that goes on from a
+        Through the stored learners and the code of `transform`, so that a model that goes on from a
         stored ensemble meets the very same numbers.
         """
-        output = int(ensemble.outputs[-1])
-        self.add(ensemble[-1:], is_first=not (ensemble.outputs[:-1] == output).any())
-        self._update_samples(output)
+        outputs = ensemble.outputs[-n:]
+        self.add(ensemble[-n:], ~np.isin(outputs, ensemble.outputs[:-n]))
+        for output in outputs:
+            self._update_samples(int(output))
 
     @abstractmethod
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        """Add a learner to the score of its output, given whether it is the first one there."""
+    def add(self, learners: Ensemble, are_first: Array) -> None:
+        """Add learners to the scores of their outputs, given whether they are the first ones there."""
 
     def _standard(self, phi: Any, output: int, is_first: bool) -> Any:
         """Return a coordinate of the embedding in standard units."""
@@ -224,10 +254,6 @@ class Sample(Rows):
         """Return some columns of dense rows, copied; the scores are the same, and stay so."""
 
     @abstractmethod
-    def shares_passes(self, objective: Objective) -> bool:
-        """Return whether a pass with several candidates takes less time than a pass for each."""
-
-    @abstractmethod
     def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
         """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
 
@@ -271,21 +297,34 @@ class Curvature:
         """Return H."""
         return self.times(np.eye(self.size))
 
+    def diagonal(self) -> Array | None:
+        """Return the diagonal of H, or None if it takes as long as H."""
+        return None
+
     def without_last(self) -> Curvature:
         """Return the part of all numbers but the last one."""
         return Curvature(self.size - 1, lambda V: self.times(np.vstack([V, 0 * V[:1]]))[:-1])
 
 
 class CurvatureOfRows(Curvature):
-    """H = J^T J, given J of shape (n, size)."""
+    """H = J^T J, given J of shape (n, size), in the type of J."""
 
     def __init__(self, J: Array):
-        super().__init__(J.shape[1], lambda V: J.T @ (J @ V))
+        super().__init__(J.shape[1], lambda V: (J.T @ (J @ V.astype(J.dtype, copy=False))).astype(np.float64))
         self._J = J
+
+    @classmethod
+    def of(cls, X: Array, squares: Array, share: Array, dtype: Any) -> CurvatureOfRows:
+        """Return nearly all of the sum of share (x, 1)^T (x, 1), given |(x, 1)|^2: that of rows that tell."""
+        some = rows_that_tell(share * squares, X.shape[1])
+        return cls(with_one(X[some], np.sqrt(share[some]).astype(dtype)))
 
     def matrix(self) -> Array:
         H: Array = self._J.T @ self._J  # half the work of a product with another matrix
-        return H
+        return H.astype(np.float64, copy=False)
+
+    def diagonal(self) -> Array:
+        return np.einsum("ij,ij->j", self._J, self._J).astype(np.float64)
 
     def without_last(self) -> Curvature:
         return CurvatureOfRows(self._J[:, :-1])
@@ -308,6 +347,15 @@ class RowActivations(NamedTuple):
     y: Array
     F: Array
     weight: Array
+
+
+def rows_that_tell(told: Array, n_columns: int, untold: float = _UNTOLD) -> IntArray:
+    """Return the rows that tell all but a share of a matrix of so many columns, given what each adds."""
+    if len(told) * n_columns**2 < _WORTH_CHOOSING:
+        return np.arange(len(told))
+    order = np.sort(told)
+    n_silent = int(np.searchsorted(np.cumsum(order), untold * told.sum()))
+    return np.flatnonzero(told >= order[min(n_silent, len(order) - 1)])
 
 
 def every(n_rows: int, most: int) -> slice:

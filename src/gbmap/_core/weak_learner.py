@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from gbmap._core.lockstep import solve_in_lockstep
-from gbmap._core.minimise import Hessian, Solve, Stopping, ValueAndGradient, end_of, minimising
+from gbmap._core.lockstep import Search, Solves
+from gbmap._core.minimise import Hessian, Solve, Stopping, minimising
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import Rows, Sample
@@ -45,12 +45,12 @@ class Solution:
     converged: bool
 
 
-Fit = Callable[[BoostingProblem, int, float, np.random.Generator], Solution]
+Fit = Callable[[BoostingProblem, int, float, np.random.Generator], Search[Solution]]
 
 
 def fit_weak_learner(
     problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator
-) -> Solution:
+) -> Search[Solution]:
     """Minimise the objective over (a, b, w, c) (Eq. 3 of the paper).
 
     First all starts race with both signs for a few iterations on the smallest sample, without bends, which
@@ -59,29 +59,36 @@ def fit_weak_learner(
 
     `unit` is the value below which a decrease counts as small by its size, not its share.
     """
-    return polish_on_all_rows(problem, output, unit, find_on_samples(problem, output, unit, rng))
+    found = yield from find_on_samples(problem, output, unit, rng)
+    return (yield from polish_on_all_rows(problem, output, unit, found))
 
 
-def find_on_samples(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Solution:
+def find_on_samples(
+    problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator
+) -> Search[Solution]:
     """Return a learner without its last iterations on all rows, if samples have told enough of it."""
     samples, solver = problem.samples, problem.solver
     stage = StageProblem.of(problem, output, unit)
     coarse, n_columns = samples[0], len(problem.rows.units.mean)
-    best = _winner(problem, output, unit, rng)
+    best = yield from _winner(problem, output, unit, rng)
     # A sample with few rows a column is soon learned by heart, and no place to start from then.
     begins_there = coarse.complete or (_plenty(coarse, n_columns) >= 1 and not best.converged)
     chosen = samples if begins_there else samples[1:]
     for sample in chosen:
-        best = stage.polish(sample, coarse, best, _sample_tol(sample, n_columns, solver.tol), solver.max_iter)
-    return best if chosen else polish_on_all_rows(problem, output, unit, best)
+        tol = _sample_tol(sample, n_columns, solver.tol)
+        best = yield from stage.polish(sample, coarse, best, tol, solver.max_iter)
+    return best if chosen else (yield from polish_on_all_rows(problem, output, unit, best))
 
 
-def polish_on_all_rows(problem: BoostingProblem, output: int, unit: float, found: Solution) -> Solution:
-    """Go on from a learner on all rows, unless the sample that it was found on holds them all."""
+def polish_on_all_rows(
+    problem: BoostingProblem, output: int, unit: float, found: Solution
+) -> Search[Solution]:
+    """Go on from a learner on all rows, unless a sample that it was found on holds them all."""
     rows, coarse, solver = problem.rows, problem.samples[0], problem.solver
-    if coarse.complete and _tells(coarse, rows, solver.tol):
+    if any(sample.complete and _tells(sample, rows, solver.tol) for sample in problem.samples):
         return found
-    return StageProblem.of(problem, output, unit).polish(rows, coarse, found, solver.tol, solver.max_iter)
+    stage = StageProblem.of(problem, output, unit)
+    return (yield from stage.polish(rows, coarse, found, solver.tol, solver.max_iter))
 
 
 def _tells(sample: Sample, rows: Rows, tol: float) -> bool:
@@ -89,30 +96,30 @@ def _tells(sample: Sample, rows: Rows, tol: float) -> bool:
     return sample.eps == rows.eps or tol >= _DIGITS * sample.eps
 
 
-def _winner(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Solution:
+def _winner(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Search[Solution]:
     """Return the end of the best start and sign after a few iterations on the smallest sample.
 
     What it says of its convergence is not to be trusted: it knows no Hessian.
     """
     straight = problem.without_bends()
-    best = _best_end(straight, output, unit, _starts(straight, rng), _RACE_ITER)
+    best = yield from _best_end(straight, output, unit, _starts(straight, rng), _RACE_ITER)
     if straight is problem:
         return best
     theta = np.zeros(len(problem.is_bend) + 2)
     theta[np.concatenate([[True], ~problem.is_bend, [True]])] = best.theta
-    bent = _best_end(problem, output, unit, [(best.sign, theta)], _BEND_ITER)
+    bent = yield from _best_end(problem, output, unit, [(best.sign, theta)], _BEND_ITER)
     return replace(bent, n_iter=best.n_iter + bent.n_iter)
 
 
 def _best_end(
     problem: BoostingProblem, output: int, unit: float, starts: list[tuple[int, Array]], n_iter: int
-) -> Solution:
+) -> Search[Solution]:
     coarse, solver = problem.samples[0], problem.solver
     n_columns = coarse.n_columns
     most = min(max(int(n_iter * _plenty(coarse, n_columns)), 3), solver.max_iter)
     stage, tol = StageProblem.of(problem, output, unit), _sample_tol(coarse, n_columns, solver.tol)
-    # The first of equals, so a tie goes to +1.
-    return min(stage.race(coarse, starts, tol, most), key=lambda solution: solution.value)
+    ends = yield from stage.race(coarse, starts, tol, most)
+    return min(ends, key=lambda solution: solution.value)  # the first of equals, so a tie goes to +1
 
 
 def _plenty(coarse: Sample, n_columns: int) -> float:
@@ -170,38 +177,25 @@ class StageProblem:
         """Return that of a problem."""
         return cls(problem.objective, output, unit, problem.solver.monotone)
 
-    def polish(self, rows: Rows, coarse: Sample, found: Solution, tol: float, max_iter: int) -> Solution:
+    def polish(
+        self, rows: Rows, coarse: Sample, found: Solution, tol: float, max_iter: int
+    ) -> Search[Solution]:
         """Go on from a solution, preconditioned by the sample's Gauss-Newton matrix there."""
         hessian = partial(coarse.gauss_newton, self.objective, self.output, sign=found.sign)
-        stopping = self._stopping(rows, tol, max_iter)
-        further = end_of(
-            self._solve(found.sign, found.theta, stopping, hessian),
-            rows.function(self.objective, self.output, found.sign),
-        )
+        solve = self._solve(found.sign, found.theta, self._stopping(rows, tol, max_iter), hessian)
+        (further,) = yield Solves(rows, self.objective, self.output, [found.sign], [solve])
         return replace(further, n_iter=found.n_iter + further.n_iter)
 
     def race(
         self, rows: Sample, starts: list[tuple[int, Array]], tol: float, max_iter: int
-    ) -> list[Solution]:
-        """Solve from all starts, each with its sign, in step where one pass for all takes less time."""
+    ) -> Search[list[Solution]]:
+        """Solve from all starts, each with its sign."""
         stopping = self._stopping(rows, tol, max_iter)
         solves = [self._solve(sign, start, stopping, None) for sign, start in starts]
-        if rows.shares_passes(self.objective):
-            signs = np.array([sign for sign, _ in starts], dtype=float)
-            return solve_in_lockstep(
-                solves, lambda numbers, thetas: self._evaluate_all(rows, signs[numbers], thetas)
-            )
-        return [
-            end_of(solve, rows.function(self.objective, self.output, sign))
-            for solve, (sign, _) in zip(solves, starts)
-        ]
+        return (yield Solves(rows, self.objective, self.output, [sign for sign, _ in starts], solves))
 
     def _stopping(self, rows: Rows, tol: float, max_iter: int) -> Stopping:
         return Stopping(self.unit, max(tol, 10 * rows.eps), max_iter)
-
-    def _evaluate_all(self, rows: Rows, signs: Array, thetas: list[Array]) -> list[ValueAndGradient]:
-        values, gradients = rows.value_and_gradient(self.objective, self.output, np.array(thetas), signs)
-        return list(zip(values.tolist(), gradients))
 
     def _solve(self, sign: int, start: Array, stopping: Stopping, hessian: Hessian | None) -> Solve[Solution]:
         bounds = monotone_bounds(self.monotone, np.array([sign]))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.activation import ACTIVATIONS
-from gbmap._core.boosting import SETTLED_SEED, Stage, boost, draw_samples, mean_losses
+from gbmap._core.boosting import SETTLED_SEED, Stage, add_stages, boost, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.linear_part import is_linear
@@ -157,7 +157,7 @@ class FitProblem:
             unseen = others.in_units(units, team, residual=residual)
             validation.release()
         objective, ridge_unit = _with_ridge(objective, settings, units)
-        solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
+        solver = _solver(settings, inputs, source.sample_sizes(len(inputs), rows.n_outputs))
         samples = draw_samples(rows, solver, settings.sample_seed)
         straight = _straight_sample(samples[0], inputs)
         engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight)
@@ -280,9 +280,8 @@ class FitProblem:
         """Add the learners of an ensemble to the scores, and return a history with the losses on the way."""
         replayed = [history[0]]
         for stage, record in enumerate(history[1:]):
-            for j in range(stage * ensemble.n_outputs, (stage + 1) * ensemble.n_outputs):
-                for rows in self._all_rows():
-                    rows.add_last_learner(ensemble[: j + 1])
+            for rows in self._all_rows():
+                add_stages(rows, ensemble[: (stage + 1) * ensemble.n_outputs], stage)
             losses = self._losses()
             taken = {
                 name: getattr(record, name)

@@ -155,12 +155,12 @@ class DeviceRows(Sample):
         value = value if self.weight is None else value * self.weight
         return float(self._xp.sum(value, dtype=wide(self.X)))
 
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        """Add a learner to the score of its output; the array that was the score stays as it is."""
-        output = int(learner.outputs[0])
-        phi = map_device(lambda X: learner.embed(self._inputs.of(X)), self.X, self.n_columns)
-        step = self._standard(phi[:, 0], output, is_first)
-        self.F[output] = self.F[output] + self._xp.astype(step, self.X.dtype)
+    def add(self, learners: Ensemble, are_first: Array) -> None:
+        """Add learners to the scores of their outputs; the arrays that were the scores stay as they are."""
+        phi = map_device(lambda X: learners.embed(self._inputs.of(X)), self.X, self.n_columns)
+        for c, output in enumerate(learners.outputs):
+            step = self._standard(phi[:, c], output, are_first[c])
+            self.F[output] = self.F[output] + self._xp.astype(step, self.X.dtype)
 
     def _scores_at(self, chosen: list[Any], output: int) -> list[Any]:
         return [self._take(self.F[output], indices) for indices in chosen]

@@ -13,7 +13,15 @@ from gbmap._core.ensemble import Ensemble
 from gbmap._core.losses import Loss
 from gbmap._core.minimise import BlockDiagonal, Evaluate, ValueAndGradient
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Curvature, CurvatureOfRows, RowActivations, Sample, SomeRows, every
+from gbmap._core.rows import (
+    Curvature,
+    CurvatureOfRows,
+    RowActivations,
+    Sample,
+    SomeRows,
+    every,
+    rows_that_tell,
+)
 from gbmap._core.units import Units
 from gbmap._rows.blocks import DenseBlocks, SparseBlocks
 from gbmap._rows.threads import ThreadTeam
@@ -27,6 +35,8 @@ _EMBEDDED_ROWS, _EMBEDDED_NUMBERS = 1 << 13, 1 << 17
 # or so many for each column, serves as well as that of all.
 FULL_MATRIX_COLUMNS = 1000
 _MATRIX_ROWS, _MATRIX_ROWS_PER_COLUMN = 2_000, 20
+# The share of its trace that may be left out of it.
+_UNTOLD_OF_WHITENING = 0.03
 # The matrices of learners together may take so many multiplications, if these go a long way.
 _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
@@ -34,6 +44,9 @@ _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 _GROUPS = 32
 # Numbers z of the learners at a time, so that they stay in the cache.
 _JOINT_NUMBERS = 1 << 17
+# Numbers z of the candidates of several outputs at a time, likewise. So few candidates are multiplied one by
+# one, for which BLAS need not rearrange X.
+_SHARED_NUMBERS, _FEW = 1 << 16, 3
 # A sample of so many numbers is in float32, where passes take half as long. By the usual tolerance its digits
 # do for a learner; by a smaller one the polish ends on the rows themselves.
 _WORTH_FLOAT32 = 1 << 17
@@ -76,6 +89,12 @@ class MemoryRows(Sample):
     def weight_sum(self) -> float:  # type: ignore[override]
         """The sum of the weights."""
         return self.blocks.weight_sum(self.weight)
+
+    @cached_property
+    def _squares(self) -> Array:
+        """|(x, 1)|^2 of the rows of a dense sample."""
+        squares: Array = np.einsum("ij,ij->i", self.blocks.X, self.blocks.X) + 1
+        return squares
 
     def shares_passes(self, objective: Objective) -> bool:
         """Return that one pass for several candidates would take as long as one for each."""
@@ -138,6 +157,70 @@ class MemoryRows(Sample):
         self._count_shift(sums[..., 2:-1], sums[..., -1:])
         return sums
 
+    def answer(
+        self, objectives: list[Objective], outputs: list[int], thetas: Array, signs: Array
+    ) -> list[ValueAndGradient]:
+        """Evaluate candidates of several outputs in one pass over X, which each block is multiplied with."""
+        if not self.blocks.is_dense:
+            return super().answer(objectives, outputs, thetas, signs)
+        total = add_blocks(self.block_sums_of(objectives[0], outputs, thetas, signs), signs)
+        return self._finished(objectives, total, thetas)
+
+    def block_sums_of(self, objective: Objective, outputs: list[int], thetas: Array, signs: Array) -> Array:
+        """Return `block_sums` of candidates, each for an output of its own."""
+        dtype, gain = self.blocks.dtype, objective.activation.gain(self.blocks.dtype)
+        v, d = self._folded_to_read(thetas[:, 1:])
+        columns = thetas[:, :1], gain * d[:, None], signs[:, None] / gain
+        learners = ((gain * v).astype(dtype), *(column.astype(dtype) for column in columns))
+        sums = np.zeros((self.blocks.n_blocks, len(thetas), self.n_columns + 3))
+        n_at_a_time = min(max(256, _SHARED_NUMBERS // len(thetas)), self.blocks.piece_rows)
+
+        def work(blocks: Iterator[int]) -> None:
+            buffer = self.blocks.buffer(n_at_a_time)
+            vectors = np.empty((3, len(thetas), n_at_a_time), dtype)
+            for block in blocks:
+                for i, j in self.blocks.pieces(block, n_at_a_time):
+                    x = self._centred(i, j, buffer)
+                    self._add_outputs(sums[block], objective, learners, x, outputs, (i, j), vectors)
+
+        self.team.run(work, self.blocks.n_blocks)
+        self._count_shift(sums[..., 2:-1], sums[..., -1:])
+        return sums
+
+    def _add_outputs(
+        self,
+        sums: Array,
+        objective: Objective,
+        learners: tuple[Array, ...],
+        x: Any,
+        outputs: list[int],
+        bounds: tuple[int, int],
+        vectors: Array,
+    ) -> None:
+        """Add one piece's loss and derivatives of each candidate to `sums`, as `_sum_block` writes them."""
+        v, a, d, factors = learners
+        y, F, weight = self._columns(outputs, *bounds)
+        t, f, slope = vectors.reshape(3, -1)[:, : y.size].reshape(3, *y.shape)
+        if len(v) <= _FEW:
+            for each, projected in zip(v, t):
+                self.blocks.project(x, each, out=projected)
+        else:
+            np.matmul(v, x.T, out=t)
+        t += d
+        objective.activation.apply(t.reshape(-1), f.reshape(-1), slope.reshape(-1))
+        f *= factors
+        f += F
+        f += a
+        sums[:, 0] += objective.loss.sums_and_gradients_inplace(y, f, weight, t)
+        sums[:, 1] += np.add.reduce(f, axis=1)
+        f *= slope
+        if len(v) <= _FEW:
+            for each, pulled in zip(f, sums):
+                pulled[2:-1] += self.blocks.pull_back(each, x)
+        else:
+            sums[:, 2:-1] += f @ x
+        sums[:, -1] += np.add.reduce(f, axis=1)
+
     def _folded_to_read(self, thetas: Array) -> tuple[Array, Array]:
         """Return v and d of learners (w, c), in the units of rows as blocks read them."""
         v, d = self.units.fold(thetas[:, :-1], thetas[:, -1])
@@ -148,7 +231,7 @@ class MemoryRows(Sample):
         if self.blocks.shift is not None:
             along_v -= along_d * self.blocks.shift
 
-    def _columns(self, output: int, i: int, j: int) -> tuple[Array, Array, Array | None]:
+    def _columns(self, output: int | list[int], i: int, j: int) -> tuple[Array, Array, Array | None]:
         """Return targets, scores and weights of rows i to j."""
         weight = None if self.weight is None else self.weight[i:j]
         return self.y[output, i:j], self.F[output, i:j], weight
@@ -256,15 +339,15 @@ class MemoryRows(Sample):
         self.team.run(work, self.blocks.n_blocks)
         return sums
 
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
-        output = int(learner.outputs[0])
+    def add(self, learners: Ensemble, are_first: Array) -> None:
         most = min(_EMBEDDED_ROWS, max(256, _EMBEDDED_NUMBERS // self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
             for block in blocks:
                 for i, j in self.blocks.pieces(block, most):
-                    phi = learner.embed(self.blocks.get(i, j))[:, 0]
-                    self.F[output, i:j] += self._standard(phi, output, is_first)
+                    phi = learners.embed(self.blocks.get(i, j))
+                    for c, output in enumerate(learners.outputs):
+                        self.F[output, i:j] += self._standard(phi[:, c], output, are_first[c])
 
         self.team.run(work, self.blocks.n_blocks)
 
@@ -324,10 +407,15 @@ class MemoryRows(Sample):
         curvature = curvature / (X.shape[0] if self.weight is None else self.weight[some].sum())
         slope = objective.activation.slope(z)
         if is_full:
-            root = np.sqrt(curvature).astype(dtype)
-            J = np.empty((len(X), self.n_columns + 2), dtype)
-            J[:, 0], J[:, 1:] = root, with_one(X, root * (sign * slope).astype(dtype))
-            return (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
+            told = curvature * slope**2 * self._squares[some]
+            tell = rows_that_tell(told, self.n_columns, _UNTOLD_OF_WHITENING)
+            root = np.sqrt(curvature[tell]).astype(dtype)
+            J = np.empty((len(tell), self.n_columns + 2), dtype)
+            J[:, 0], J[:, 1:] = root, with_one(X[tell], root * (sign * slope[tell]).astype(dtype))
+            H = (J.T @ J).astype(np.float64) + objective.ridge_hessian(active)
+            if len(tell) < len(X):
+                H[0, 0] = curvature.sum()  # a is told by all rows
+            return H
 
         weight = curvature * slope**2
         m, scale = self.units.mean, self.units.inverse_scale
@@ -345,7 +433,7 @@ class MemoryRows(Sample):
         share *= 1.0 if weight is None else weight
         share /= X.shape[0] if weight is None else weight.sum(dtype=np.float64)
         if self.blocks.is_dense:  # a sample of dense rows is in standard units already
-            return CurvatureOfRows(with_one(X, np.sqrt(share)))
+            return CurvatureOfRows.of(X, self._squares[some], share, self.blocks.dtype)
 
         def times(V: Array) -> Array:
             v, d = self.units.fold(V[:-1].T, V[-1])

@@ -55,8 +55,8 @@ _PASSED_ON = [
 # By "auto" there are at least and at most so many components, and a fit ends after so many in a row that are
 # noise. Two make a map, and a linear function.
 _LEAST_COMPONENTS, _MOST_COMPONENTS, _FUTILE_STAGES = 2, 100, 3
-# Attributions are averaged over at most so many rows times columns.
-_IMPORTANCE_NUMBERS = 5_000_000
+# Attributions are averaged over at most so many rows times columns, for all outputs; but so many rows do.
+_IMPORTANCE_NUMBERS, _IMPORTANCE_ROWS = 5_000_000, 2_000
 
 
 class BaseGBMAP(
@@ -402,6 +402,7 @@ class BaseGBMAP(
         rows = problem.rows
         unseen = np.array([record.validation_loss for record in self.history_])
         n_rows = max(100, _IMPORTANCE_NUMBERS // rows.n_columns)
+        n_rows = min(n_rows, max(n_rows // rows.n_outputs, _IMPORTANCE_ROWS))
         added = rows.mean_absolute_attribution(self.ensemble_, problem.moments.mean, n_rows, problem.inputs)
         self.__dict__.update(
             n_components_=self.ensemble_.n_stages,

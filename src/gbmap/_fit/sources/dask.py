@@ -110,8 +110,8 @@ class DaskSource(Source):
         sums = partial(weight_sums, may_repeat=not self.reader.weighs_classes)
         return n_effective(self.numbers.ask(sums, [weight], largest))
 
-    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
-        return sample_sizes(self.shape[0], n_inputs, n_inputs * self.numbers.dtype.itemsize)
+    def sample_sizes(self, n_inputs: int, n_outputs: int = 1) -> tuple[int, ...]:
+        return sample_sizes(self.shape[0], n_inputs, n_inputs * self.numbers.dtype.itemsize, n_outputs)
 
     def contents(self) -> list[Any]:
         return [self.numbers.digests()]

@@ -90,7 +90,7 @@ class DeviceSource(MemorySource):
         """None, for threads."""
         return 0
 
-    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+    def sample_sizes(self, n_inputs: int, n_outputs: int = 1) -> tuple[int, ...]:
         """Return how many rows learners are found on first; memory is ample."""
         return sample_sizes(self.shape[0], n_inputs, None)
 

@@ -94,12 +94,13 @@ class MemorySource(Source):
     def n_outputs(self) -> int:
         return int(self.targets.shape[1])
 
-    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+    def sample_sizes(self, n_inputs: int, n_outputs: int = 1) -> tuple[int, ...]:
         if scipy.sparse.issparse(self.X):
+            n_outputs = 1  # sparse samples keep their type
             n_bytes = (self.X.data.nbytes + self.X.indices.nbytes) / self.shape[0]
         else:
             n_bytes = n_inputs * (4 if n_inputs > self.shape[1] else self.X.itemsize)
-        return sample_sizes(self.shape[0], n_inputs, n_bytes)
+        return sample_sizes(self.shape[0], n_inputs, n_bytes, n_outputs)
 
     def contents(self) -> list[Any]:
         return [self.X, self.y, self.weight]

@@ -142,7 +142,7 @@ class Source(ABC):
         return n_effective([weight_sums(self.weight, largest, may_repeat=may_repeat)])
 
     @abstractmethod
-    def sample_sizes(self, n_inputs: int) -> tuple[int, ...]:
+    def sample_sizes(self, n_inputs: int, n_outputs: int = 1) -> tuple[int, ...]:
         """Return how many rows learners of so many inputs are found on first, from small to large."""
 
     @abstractmethod
@@ -178,10 +178,11 @@ def n_effective(sums: Sequence[tuple[float, float, float]]) -> float:
     return float(f"{share**2 / squares:.10g}" if np.isnan(whole) else whole)
 
 
-def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[int, ...]:
+def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None, n_outputs: int = 1) -> tuple[int, ...]:
     """Return the numbers of rows of the samples, from small to large.
 
-    Rows have so many bytes, which do not count where memory is ample: None says so.
+    Rows have so many bytes, which do not count where memory is ample: None says so. Where several outputs are
+    found on them, passes over all rows are worth a sample of all, in standard units and in float32.
     """
     first = most = max(_ROWS, _ROWS_PER_COLUMN * n_columns)
     largest = n_rows // 2
@@ -194,4 +195,6 @@ def sample_sizes(n_rows: int, n_columns: int, row_bytes: float | None) -> tuple[
         sizes.append(sizes[-1] * _GROWTH)
     if sizes[-1] * _GROWTH > most and _WORTH_ONE_MORE * sizes[-1] <= most <= largest:
         sizes.append(most)
+    if n_outputs > 1 and row_bytes is not None and sizes[-1] < n_rows <= min(most, _GROWTH * sizes[-1]):
+        sizes.append(n_rows)
     return tuple(sizes)

@@ -12,6 +12,7 @@ import numpy as np
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss, RowLosses
+from gbmap._core.minimise import ValueAndGradient
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, every
 from gbmap._core.units import Units
@@ -71,6 +72,13 @@ class DaskRows(Rows):
         parts = self._ask(_block_sums, objective, output, thetas, signs)
         return add_blocks(np.concatenate(parts), signs)
 
+    def answer(
+        self, objectives: list[Objective], outputs: list[int], thetas: Array, signs: Array
+    ) -> list[ValueAndGradient]:
+        """Evaluate candidates of several outputs in one round."""
+        parts = self._ask(_block_sums, objectives[0], outputs, thetas, signs)
+        return self._finished(objectives, add_blocks(np.concatenate(parts), signs), thetas)
+
     def _joint_sums(self, objective: Objective, output: int, vector: Array, signs: Array) -> Array:
         parts = self._ask(_answer, "joint_sums", objective, output, vector, signs)
         return add_groups(np.concatenate(parts), signs)
@@ -89,9 +97,9 @@ class DaskRows(Rows):
         columns = [self.table.places, *self._columns()]
         return self.table.ask(function, columns, self.units, self.inputs, *args)
 
-    def add(self, learner: Ensemble, *, is_first: bool) -> None:
+    def add(self, learners: Ensemble, are_first: Array) -> None:
         columns = [self.table.places, *self._columns()]
-        self.F = self.table.keep(_with_learner, columns, self.units, self.inputs, learner, is_first)
+        self.F = self.table.keep(_with_learners, columns, self.units, self.inputs, learners, are_first)
 
     def remember(self, output: int) -> list[Any]:
         return list(self.F)
@@ -175,7 +183,10 @@ def _rows(place: Place, columns: tuple[Any, ...]) -> Iterator[tuple[MemoryRows, 
 def _block_sums(place: Place, *columns: Any) -> Array:
     """Do as `_answer`, under a name of its own: by it, evaluations are told from other rounds."""
     with _rows(place, columns) as (rows, candidates):
-        return rows.block_sums(*candidates)
+        objective, outputs, *learners = candidates
+        if isinstance(outputs, int):
+            return rows.block_sums(objective, outputs, *learners)
+        return rows.block_sums_of(objective, outputs, *learners)
 
 
 def _answer(place: Place, *columns: Any) -> Any:
@@ -184,11 +195,11 @@ def _answer(place: Place, *columns: Any) -> Any:
         return getattr(rows, method)(*args)
 
 
-def _with_learner(place: Place, *columns: Any) -> Array:
-    """Return the scores with a learner added to them."""
-    with _rows(place, columns) as (rows, (learner, is_first)):
+def _with_learners(place: Place, *columns: Any) -> Array:
+    """Return the scores with learners added to them."""
+    with _rows(place, columns) as (rows, (learners, are_first)):
         rows.F = rows.F.copy()
-        rows.add(learner, is_first=is_first)
+        rows.add(learners, are_first)
         scores: Array = rows.F
     return scores
 
