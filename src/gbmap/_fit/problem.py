@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.activation import ACTIVATIONS
-from gbmap._core.boosting import Stage, boost, draw_samples, mean_losses
+from gbmap._core.boosting import Stage, boost, draw_part, draw_samples, mean_losses
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.linear_part import is_linear
@@ -20,6 +20,7 @@ from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows, Sample
 from gbmap._core.units import Units
+from gbmap._core.weak_learner import digits_do
 from gbmap._fit.columns import moments_of_sample, plan_inputs, shares_that_bend
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.records import StageRecord
@@ -138,6 +139,7 @@ class FitProblem:
             residual=residual,
             ridge=None if settings.standardize else fixed or 0.0,
             shares=shares_that_bend(sample, inputs) if fixed is None else 1.0,
+            may_narrow=fixed is None and digits_do(settings.tol, np.dtype(np.float32)),
         )
         rows, units, spread = found.rows, found.rows.units, found.target_deviation
         _check_spread(spread, settings.beta)
@@ -152,7 +154,8 @@ class FitProblem:
         solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
         samples = draw_samples(rows, solver, settings.seed)
         straight = _straight_sample(samples[0], inputs)
-        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight)
+        part = draw_part(rows, samples, settings.seed)
+        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight, part)
         first = [samples[0].remember(k) for k in range(rows.n_outputs)]
         moments = (found.moments if inputs.is_plain else moments_of_sample(sample)), found.moments
         return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first)
