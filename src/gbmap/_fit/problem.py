@@ -153,9 +153,8 @@ class FitProblem:
         objective, ridge_unit = _with_ridge(objective, settings, units)
         solver = _solver(settings, inputs, source.sample_sizes(len(inputs)))
         samples = draw_samples(rows, solver, settings.seed)
-        straight = _straight_sample(samples[0], inputs)
-        part = draw_part(rows, samples, settings.seed)
-        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight, part)
+        extra = _straight_sample(samples[0], inputs), draw_part(rows, samples, settings.seed)
+        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, *extra)
         first = [samples[0].remember(k) for k in range(rows.n_outputs)]
         moments = (found.moments if inputs.is_plain else moments_of_sample(sample)), found.moments
         return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,11 @@ class DenseBlocks(Blocks):
         if self._writer is None:
             return self.get(i, j)
         out = buffer[: (j - i) * self.n_columns].reshape(self.n_columns, j - i)
-        return self._writer.write(self.X[i:j], out).T
+        return self._writer.write(self.X[i:j], out, self._lows).T
+
+    @cached_property
+    def _lows(self) -> Array | None:
+        return None if self._writer is None else self._writer.lows(self.piece_rows)
 
     def get(self, i: int, j: int) -> Array:
         """Return rows i to j."""

@@ -32,9 +32,9 @@ _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
 # block would hold m times as many numbers as X has columns.
 _GROUPS = 32
-# Numbers z of the learners at a time, so that they stay in the cache. The products of so few learners
-# take half the time one by one.
-_JOINT_NUMBERS, _ONE_BY_ONE = 1 << 17, 3
+# Bytes of the z of learners, or of inputs, at a time, so that they stay in the cache. The products of so few
+# learners take half the time one by one.
+_JOINT_BYTES, _ONE_BY_ONE = 1 << 20, 3
 # A sample of so many numbers is in float32, where passes take half as long. By the usual tolerance its digits
 # do for a learner; by a smaller one the polish ends on the rows themselves.
 _WORTH_FLOAT32 = 1 << 17
@@ -201,7 +201,7 @@ class MemoryRows(Sample):
         )
         n_groups = min(self.blocks.n_blocks, _GROUPS)
         sums = np.zeros((n_groups, len(vector) + 1))
-        n_at_a_time = max(256, _JOINT_NUMBERS // max(len(signs), self.n_columns))
+        n_at_a_time = max(256, _JOINT_BYTES // dtype.itemsize // max(len(signs), self.n_columns))
 
         def work(groups: Iterator[int]) -> None:
             buffer = self.blocks.buffer(n_at_a_time)
