@@ -303,6 +303,30 @@ def test_many_rows_bend_block_by_block_as_few_do(monkeypatch):
     assert_allclose(regressor(1, knots=6, tol=1e-9).fit(X, y).predict(X), at_once.predict(X), atol=1e-6)
 
 
+@pytest.fixture
+def many_rows(monkeypatch):
+    """Return rows whose inputs are made as they are read, a part of which stands between sample and all."""
+    from gbmap._rows import blocks
+
+    monkeypatch.setattr(blocks, "_KEPT_BYTES", 1 << 22)
+    X = np.random.default_rng(0).uniform(-2, 2, (100_000, 4))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def test_many_rows_have_the_same_bits_for_any_number_of_threads(many_rows):
+    one, three = (regressor(3, refine="auto", n_jobs=n).fit(*many_rows) for n in (1, 3))
+    assert_array_equal(one.predict(many_rows[0]), three.predict(many_rows[0]))
+
+
+def test_learners_of_many_rows_are_nested_and_go_on_to_the_bit(many_rows):
+    X, _ = many_rows
+    whole = regressor(3, refine=False).fit(*many_rows)
+    model = regressor(2, refine=False, warm_start=True).fit(*many_rows)
+    assert_array_equal(whole.transform(X)[:, :2], model.transform(X))
+    model.set_params(n_components=3).fit(*many_rows)
+    assert_array_equal(whole.predict(X), model.predict(X))
+
+
 def test_a_warm_start_goes_on_to_the_bit(people):
     frame, y = people
     whole = regressor(5, knots=4).fit(frame, y)

@@ -6,10 +6,11 @@ import scipy.sparse
 
 from gbmap._core.activation import Identity, Softplus
 from gbmap._core.ensemble import Ensemble
-from gbmap._core.inputs import Inputs
+from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.losses import Exponential, Hinge, Huber, LogLoss, Quantile, SquaredError
 from gbmap._core.objective import Objective
 from gbmap._core.rows import rows_that_tell
+from gbmap._fit.columns import plan_inputs
 from gbmap._rows import blocks, memory
 from gbmap._rows.mapping import map_rows
 from gbmap._rows.memory import MemoryRows
@@ -533,3 +534,53 @@ def test_buffers_are_allocated_once_per_thread(monkeypatch):
     for _ in range(5):
         rows.value_and_gradient(Objective(SquaredError(), Softplus(5.0), 0.02), 0, candidates(4), SIGNS)
     assert len(made) == 1
+
+
+def bent_rows(X, targets, monkeypatch, **settings):
+    """Return rows whose inputs are made as they are read."""
+    monkeypatch.setattr(blocks, "_KEPT_BYTES", X.nbytes)
+    sample = ColumnSample(X, np.ones(len(X)), np.isnan(X).any(axis=0))
+    inputs = plan_inputs(sample, len(X), 5, np.arange(X.shape[1]) == X.shape[1] - 1, None)
+    table = MemoryTable(X, targets).with_inputs(inputs)
+    return in_standard_units(table, ONE, standardize=True, residual=True, **settings).rows
+
+
+def draw_to_bend():
+    """Return columns with a large mean, with a long tail, with gaps, and with codes that float32 confuses."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4_000, 4))
+    X[:, 0] += 1e9
+    X[:, 1] = np.exp(5 * X[:, 1])
+    X[rng.random(len(X)) < 0.1, 2] = np.nan
+    X[:, 3] = 2.0**24 + rng.integers(0, 3, len(X))
+    return X, rng.standard_normal((len(X), 1))
+
+
+def test_passes_in_float32_over_rows_of_float64_keep_the_digits_of_columns(monkeypatch):
+    X, targets = draw_to_bend()
+    wide, narrow = (bent_rows(X, targets, monkeypatch, may_narrow=may) for may in (False, True))
+    assert (wide.F.dtype, narrow.F.dtype) == (np.float64, np.float32)
+    objective, thetas = Objective(SquaredError(), Softplus(5.0), 0.01), candidates(wide.n_columns)
+    for found, expected in zip(
+        *(rows.value_and_gradient(objective, 0, thetas, SIGNS) for rows in (narrow, wide))
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    nothing = Ensemble.empty(wide.n_columns, 1, "softplus", wide.units.center)
+    for rows in (wide, narrow):
+        rows.add_last_learner(nothing.append(thetas[0], -1, 5.0, 0, wide.units))
+    np.testing.assert_allclose(narrow.F, wide.F, rtol=1e-5, atol=1e-5)
+
+
+def test_a_part_follows_the_scores_and_has_the_sums_of_its_rows(monkeypatch):
+    X, targets = draw_to_bend()
+    rows = bent_rows(X, targets, monkeypatch, may_narrow=True)
+    part = rows.part(1_000, np.random.default_rng(0))
+    chosen, theta = rows.samples[-1].chosen, candidates(rows.n_columns, 1)
+    nothing = Ensemble.empty(rows.n_columns, 1, "softplus", rows.units.center)
+    rows.add_last_learner(nothing.append(theta[0], 1, 5.0, 0, rows.units))
+    np.testing.assert_array_equal(part.F, rows.F[:, chosen])
+    assert not part.complete
+    assert part.mean_loss(SquaredError(), 0) == pytest.approx(
+        np.mean((rows.y - rows.F)[0, chosen].astype(np.float64) ** 2)
+    )
+    assert rows.part(10 * len(X), np.random.default_rng(0)) is None  # more than may be copied

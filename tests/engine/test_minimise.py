@@ -24,6 +24,14 @@ def test_a_bowl_has_its_minimum(hessian):
     np.testing.assert_allclose(found.x, [1, 2], atol=1e-3)
 
 
+def test_a_descent_ends_by_promise_where_newtons_step_led():
+    stopping = Stopping(1.0, 1e-6, 500, by_promise=True)
+    found = minimise(bowl, np.array([3.0, -4.0]), stopping, hessian=lambda x: 2 * np.eye(2), damping=0.0)
+    assert (found.n_evaluations, found.converged) == (2, True)
+    np.testing.assert_allclose(found.x, [1, 2], atol=1e-6)
+    assert found.value == pytest.approx(bowl(found.x)[0])
+
+
 def test_a_minimum_on_a_bound_is_one_though_the_function_slopes_there():
     bounds = np.array([0.0, -np.inf]), np.array([np.inf, 0.0])
     found = solve(bowl, [3.0, -4.0], [[2.0, 0.5], [0.5, 2.0]], bounds=bounds)

@@ -18,6 +18,9 @@ from gbmap._core.weak_learner import Solution, null_learner
 from gbmap._utils.typing import Array
 
 _SMALLEST = 1e-300  # a smaller loss is none: it cannot be divided by
+# Samples of inputs that are made as they are read cannot grow as others do, so that a part of the rows stands
+# between the largest of them and all rows: so many times as large as the former.
+_PART = 4
 _LARGEST = 1e300  # larger weights, as of a huge y and a tiny column, could not even be summed
 # Where the ridge is found, so many learners of an output begin from the same starts whatever the seed: a map
 # shows them, and beside the first one several do about equally.
@@ -76,6 +79,14 @@ def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
     """Return the samples that learners are found on, the smallest first."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     return [rows.sample(size, rng) for size in solver.sample_rows]
+
+
+def draw_part(rows: Rows, samples: list[Sample], seed: int) -> Sample | None:
+    """Return more rows than the largest sample has, if all rows are many more."""
+    size = _PART * samples[-1].n_rows
+    if samples[-1].complete or 2 * size > rows.n_rows:
+        return None
+    return rows.part(size, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))))
 
 
 def _stream(seed: int, output: int, stage: int) -> np.random.SeedSequence:

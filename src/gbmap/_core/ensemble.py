@@ -147,7 +147,7 @@ class Ensemble(Result):
         not depend on the rows beside it.
         """
         xp, dtype = namespace(X), X.dtype
-        if dtype == xp.float32 and not self._fits_float32():
+        if dtype == xp.float32 and not self.fits_float32():
             dtype = wide(X)
             X = X.astype(dtype) if scipy.sparse.issparse(X) else xp.astype(X, dtype)
         weights = asarray_like(self.weights.T, X, dtype)
@@ -157,7 +157,8 @@ class Ensemble(Result):
             offsets = offsets + self.weights @ self.center
         return xp.astype(product_by_rows(X, weights), wide(X)) + asarray_like(offsets, X, wide(X))
 
-    def _fits_float32(self) -> bool:
+    def fits_float32(self) -> bool:
+        """Return whether float32 can hold the weights and intercepts."""
         largest = np.abs(self.weights).max(axis=1, initial=0.0)
         small = (largest > 0) & (largest < 1 / _LARGE_FOR_FLOAT32)
         large = np.maximum(largest, np.abs(self.intercepts)) > _LARGE_FOR_FLOAT32

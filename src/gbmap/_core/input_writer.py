@@ -51,21 +51,22 @@ class InputWriter:
     runs: tuple[tuple[int, int, int], ...]
 
     @classmethod
-    def of(cls, inputs: Inputs, dtype: Any, *, from_middle: bool = False) -> InputWriter:
-        """Return the writer of some inputs."""
+    def of(cls, inputs: Inputs, dtype: Any, rows_dtype: Any, *, from_middle: bool = False) -> InputWriter:
+        """Return the writer of some inputs in a type, made of rows that may be in another."""
         source = inputs.number_source
         middle = inputs.fill if from_middle else np.zeros(inputs.n_columns)
+        middle = middle.astype(rows_dtype).astype(np.float64)
         low, high = inputs.low - middle[source], inputs.high - middle[source]
         top = np.full(inputs.n_columns, -np.inf)
         np.maximum.at(top, source, high)
         goes_on = bool((high == top[source]).all())
         of_others = np.zeros(len(inputs) - len(source))
 
-        def column(values: Array) -> Array:
+        def column(values: Array, dtype: Any = dtype) -> Array:
             return values[:, None].astype(dtype)
 
         return cls(
-            middle=column(middle),
+            middle=column(middle, rows_dtype),
             shift=np.append(inputs.origin - middle[source], of_others),
             fill=column(inputs.fill - middle),
             low=column(low),
@@ -73,19 +74,29 @@ class InputWriter:
             top=column(top) if np.isfinite(high).any() else None,
             marks=inputs.missing_source,
             categories=inputs.category_source,
-            code=column(inputs.code),
+            code=column(inputs.code, rows_dtype),
             runs=tuple(_runs(np.bincount(source, minlength=inputs.n_columns))),
         )
 
-    def write(self, X: Array, out: Array) -> Array:
-        """Write the inputs of rows into `out`, (q, n), and return it."""
-        columns = np.subtract(X.T, self.middle, order="C")
+    def lows(self, n_rows: int) -> Array:
+        """Return `low` once for each of so many rows: the maximum of arrays takes two thirds of the time."""
+        return np.ascontiguousarray(np.broadcast_to(self.low, (len(self.low), n_rows)))
+
+    def write(self, X: Array, out: Array, lows: Array | None = None) -> Array:
+        """Write the inputs of rows into `out`, (q, n), and return it; `lows` may be of more rows."""
+        low = self.low if lows is None or lows.shape[1] < len(X) else lows[:, : len(X)]
+        columns = np.empty(X.shape[::-1], out.dtype)
+        if X.dtype == out.dtype:
+            np.subtract(X.T, self.middle, out=columns)
+        else:
+            with np.errstate(over="ignore"):  # what is beyond float32 is beyond the limits of its column
+                np.copyto(columns, np.subtract(X, self.middle.T).T, casting="same_kind")
         n_numbers = len(self.low)
         numbers, others = out[:n_numbers], out[n_numbers:]
         if len(others):
             n_marks = len(self.marks)
             np.isnan(columns[self.marks], out=others[:n_marks], casting="unsafe")
-            np.equal(columns[self.categories], self.code, out=others[n_marks:], casting="unsafe")
+            np.equal(X.T[self.categories], self.code, out=others[n_marks:], casting="unsafe")
         if has_missing(columns):
             columns = np.where(np.isnan(columns), self.fill, columns)
         if self.top is not None:
@@ -94,9 +105,7 @@ class InputWriter:
         for start, stop, n_each in self.runs:
             own = slice(first, first + (stop - start) * n_each)
             shape = stop - start, n_each, -1
-            np.maximum(
-                columns[start:stop, None], self.low[own].reshape(shape), out=numbers[own].reshape(shape)
-            )
+            np.maximum(columns[start:stop, None], low[own].reshape(shape), out=numbers[own].reshape(shape))
             first = own.stop
         if self.high is not None:
             np.minimum(numbers, self.high, out=numbers)

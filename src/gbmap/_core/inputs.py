@@ -151,7 +151,7 @@ class Inputs:
     @cached_property
     def fits_float32(self) -> bool:
         """Whether float32 can hold all limits and how far they lie apart; those of float64 may be beyond."""
-        ends = np.abs(np.append(self.low, self.high))
+        ends = np.abs(np.concatenate([self.low, self.high, self.fill]))
         return bool(ends[np.isfinite(ends)].max(initial=0.0) < np.finfo(np.float32).max / 2)
 
     def _of_array(self, X: Array) -> Array:
@@ -164,11 +164,11 @@ class Inputs:
 
     @cached_property
     def _single_writer(self) -> InputWriter:
-        return InputWriter.of(self, np.float32)
+        return InputWriter.of(self, np.float32, np.float32)
 
     @cached_property
     def _double_writer(self) -> InputWriter:
-        return InputWriter.of(self, np.float64)
+        return InputWriter.of(self, np.float64, np.float64)
 
     def filled(self, X: Array) -> Array:
         """Return rows in memory with numbers in place of missing ones; X itself if there are none."""

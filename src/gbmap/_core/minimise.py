@@ -44,7 +44,7 @@ Hessian = Callable[[Array], Array | BlockDiagonal | None]
 _HISTORY = 30
 # The share of its mean diagonal that is added to the Gauss-Newton matrix: it is singular for
 # collinear columns, and far from the true curvature where residuals are large.
-_DAMPING = 1e-2
+DAMPING = 1e-2
 # What a point at which the objective overflows, or is larger, counts as, in values at the start. From much
 # larger ones the line search would turn back to where it came from.
 _TOO_FAR = 1e3
@@ -72,11 +72,15 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a descent ends: after `max_iter` iterations, or when one of them gains less than `least_gain`."""
+    """When a descent ends: after `max_iter` iterations, or when one of them gains less than `least_gain`.
+
+    By promise, where the Hessian is known well, also when Newton's step from a point promises less than that.
+    """
 
     unit: float
     ftol: float
     max_iter: int
+    by_promise: bool = False
 
     def least_gain(self, value: float) -> float:
         """Return `ftol` times a value, or times `unit` if that is larger."""
@@ -90,9 +94,11 @@ def minimise(
     *,
     hessian: Hessian | None = None,
     bounds: tuple[Array, Array] | None = None,
+    damping: float = DAMPING,
 ) -> Minimum:
     """Minimise a function as `minimising` does."""
-    return end_of(minimising(start, stopping, hessian=hessian, bounds=bounds), evaluate)
+    solve = minimising(start, stopping, hessian=hessian, bounds=bounds, damping=damping)
+    return end_of(solve, evaluate)
 
 
 def end_of(solve: Solve[End], evaluate: Evaluate) -> End:
@@ -112,8 +118,11 @@ def minimising(
     *,
     hessian: Hessian | None = None,
     bounds: tuple[Array, Array] | None = None,
+    damping: float = DAMPING,
 ) -> Solve[Minimum]:
-    """Minimise from `start`, in variables in which the Hessian there, if known, is the identity.
+    """Minimise from `start`, in variables in which the Hessian there, if known, is about the identity.
+
+    A share `damping` of its mean diagonal is added to it.
 
     One short step ends a descent anywhere, so that another one sets out, with the Hessian of the place, where
     Newton's step promises much more.
@@ -126,7 +135,7 @@ def minimising(
     function = _Function(stopping, _TOO_FAR * max(abs(value), stopping.unit), bounds)
     x, n_iter, n_evaluations, n_futile = start, 0, 1, 0
     while True:
-        variables = _variables_at(x, hessian, has_box=bounds is not None)
+        variables = _variables_at(x, hessian, damping, has_box=bounds is not None)
         found = yield from function.descend(x, (value, gradient), variables, stopping.max_iter - n_iter)
         n_iter, n_evaluations = n_iter + found.n_iter, n_evaluations + found.n_evaluations
         least = stopping.least_gain(value)
@@ -163,7 +172,7 @@ class _Function:
         self, start: Array, first: ValueAndGradient, variables: _Plain | _Variables, max_iter: int
     ) -> Solve[_Descent]:
         """Run L-BFGS-B from a point, given value and gradient there."""
-        unit, step, known = self.stopping.unit, self._step(first, variables), [first]
+        unit, step, known, n_known = self.stopping.unit, self._step(first, variables), [first], 0
         steps = l_bfgs_b(
             variables.of(start) / step,
             self.bounds,
@@ -179,7 +188,13 @@ class _Function:
                 value, gradient = found
                 if not _is_finite(found) or value > self.too_far:
                     value, gradient = self.too_far, np.zeros(len(u))
-                u = steps.send((value / unit, variables.gradient(gradient) * (step / unit)))
+                along = variables.gradient(gradient)
+                n_known += 1
+                if self.stopping.by_promise and value < first[0]:
+                    x, promise = variables.theta(u * step), self._promise(variables.theta(u * step), along)
+                    if promise <= self.stopping.least_gain(value):
+                        return _Descent(x, value, promise, n_known - 1, n_known - 1, is_cut_short=False)
+                u = steps.send((value / unit, along * (step / unit)))
         except StopIteration as stopped:
             end: L_BFGS_B_End = stopped.value
         x = variables.theta(end.x * step)
@@ -230,9 +245,9 @@ class _Variables:
 
     are_known = True
 
-    def __init__(self, H: BlockDiagonal):
+    def __init__(self, H: BlockDiagonal, share: float):
         diagonal = H.diagonal()
-        damping = _DAMPING * diagonal[diagonal > 0].mean() if diagonal.any() else 1.0
+        damping = share * diagonal[diagonal > 0].mean() if diagonal.any() else 1.0
         self._single = np.sqrt(H.single + damping)
         roots = [_root(block, damping) for block in H.blocks]
         inverses = [dtrtri(root, lower=1)[0] for root in roots]
@@ -267,7 +282,7 @@ class _Variables:
         return np.concatenate([single * vector[:n], of_blocks])
 
 
-def _variables_at(x: Array, hessian: Hessian | None, *, has_box: bool) -> _Plain | _Variables:
+def _variables_at(x: Array, hessian: Hessian | None, damping: float, *, has_box: bool) -> _Plain | _Variables:
     """Return those of the Hessian at a point, or those given if there is none."""
     told = None if hessian is None else hessian(x)
     if told is None:
@@ -276,7 +291,7 @@ def _variables_at(x: Array, hessian: Hessian | None, *, has_box: bool) -> _Plain
     if not all(np.isfinite(part).all() for part in H):
         return _Plain()
     # A box stays a box in scaled variables only.
-    return _Variables(BlockDiagonal.of(H.diagonal()) if has_box else H)
+    return _Variables(BlockDiagonal.of(H.diagonal()) if has_box else H, damping)
 
 
 def _root(block: Array, damping: float) -> Array:

@@ -109,6 +109,10 @@ class Objective:
         gradient[1:] += along.ravel()
         return float(mean[0] + penalties.sum()), gradient
 
+    def joint_ridge_term(self, vector: Array, n: int) -> float:
+        """Return what the ridges of `n` learners add to the value."""
+        return self.finish_joint(np.zeros(len(vector) + 1), 1.0, vector, n)[0]
+
     def _joint_ridges(self, n: int) -> Array:
         """Return the ridge of each of `n` learners, (n, 1), or of their numbers, (n, p + 1)."""
         return np.tile(self.ridge, (n, 1)) if self.ridges is None else self.ridges

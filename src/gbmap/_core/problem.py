@@ -70,6 +70,8 @@ class BoostingProblem:
     straight_sample : Sample or None
         The smallest of them without inputs that are bends of others; None if there are none. Its scores are
         those of that one.
+    part : Sample or None
+        More of the rows than the largest sample has, held as all of them are; None if there are too few.
     objective : Objective
     solver : Solver
     evidence : EvidenceSettings or None
@@ -86,6 +88,7 @@ class BoostingProblem:
     evidence: EvidenceSettings | None = None
     inputs: Inputs | None = None
     straight_sample: Sample | None = None
+    part: Sample | None = None
 
     @cached_property
     def groups(self) -> IntArray:
@@ -131,7 +134,7 @@ class BoostingProblem:
         assert self.evidence is not None
         rows = self.samples[0]
         evidence = replace(self.evidence, n_rows=min(self.evidence.n_rows, rows.n_rows))
-        return replace(self, rows=rows, validation_rows=None, samples=[rows], evidence=evidence)
+        return replace(self, rows=rows, validation_rows=None, samples=[rows], part=None, evidence=evidence)
 
     def without_bends(self) -> BoostingProblem:
         """Return the problem of the smallest sample with columns as they are, if some of them bend here."""
@@ -146,7 +149,8 @@ class BoostingProblem:
             objective = replace(objective, ridge=objective.ridge[np.append(kept, True)])
         rows = self.straight_sample
         problem = replace(self, rows=rows, samples=[rows], objective=objective, solver=solver)
-        return replace(problem, inputs=self.inputs.without_bends(), straight_sample=None)
+        inputs = self.inputs.without_bends()
+        return replace(problem, inputs=inputs, straight_sample=None, part=None)
 
     def with_ridge(self, ridges: Array) -> BoostingProblem:
         """Return the same problem with other ridges of the groups."""

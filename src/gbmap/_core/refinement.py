@@ -34,7 +34,7 @@ _AS_MANY = 1.05
 # The numbers are counted on so many rows, or so many a column; of so many numbers in X at most.
 _ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 20, 1 << 21
 # A part of the rows tells learners apart if it has so many of them for each of their numbers.
-_ROWS_PER_NUMBER = 40
+_ROWS_PER_NUMBER = 15
 # Targets that spread less cannot be squared.
 _SMALLEST_SPREAD = 1e-140
 # The learner that stays as boosting found it, the second axis of a map: given more than two, others do what
@@ -90,16 +90,18 @@ def refine(
     smallest = _SMALLEST_SPREAD**loss.degree if loss.degree else 0.0
     if first <= smallest or not before > 10 * problem.rows.eps * first:  # what is left is rounding
         return Refinement(start, signs, 0)
-    n_taken = 0
+    n_taken, reached = 0, None
     for rows in [*_parts(problem, len(start)), problem.all_rows]:
         if n_taken < n_steps:
             stopping = Stopping(before, _PRECISION, n_steps - n_taken)
             found = _descend(problem, rows, output, vector, signs, stopping)
             vector, n_taken = found.x, n_taken + found.n_iter
-    if not value(vector) < before:  # a part has misled, or numbers have overflown
+            reached = found.value if rows is problem.rows else None
+    reached = value(vector) if reached is None else reached
+    if not reached < before:  # a part has misled, or numbers have overflown
         return Refinement(start, signs, 0)
-    learners = Refinement(start, signs, 0), Refinement(vector, signs, n_taken)
-    return learners[0] if must_pay and not _pays(problem, output, learners, ridges) else learners[1]
+    learners, values = (Refinement(start, signs, 0), Refinement(vector, signs, n_taken)), (before, reached)
+    return learners[0] if must_pay and not _pays(problem, output, learners, values, ridges) else learners[1]
 
 
 def _together(ridges: Array, *, keeps_last: bool, n_linear: int) -> Array:
@@ -115,9 +117,15 @@ def _together(ridges: Array, *, keeps_last: bool, n_linear: int) -> Array:
 
 
 def _pays(
-    problem: BoostingProblem, output: int, learners: tuple[Refinement, Refinement], ridges: Array
+    problem: BoostingProblem,
+    output: int,
+    learners: tuple[Refinement, Refinement],
+    values: tuple[float, float],
+    ridges: Array,
 ) -> bool:
     """Return whether the rows became likelier by more than by noise, given learners before and after.
+
+    The values of the objective there are known.
 
     Each learner by itself seems to determine too many numbers. All of them together are counted on few rows,
     which can tell too many where rows are many: one of the two has to say so.
@@ -125,8 +133,10 @@ def _pays(
     if problem.evidence is None:
         return True
     n_rows, noise = problem.evidence.n_rows, problem.objective.loss.noise
-    bare = replace(problem, objective=replace(problem.objective, ridge=0.0, ridges=None))
-    losses = [_value(bare, output, each.vector, each.signs) for each in learners]
+    losses = [
+        value - problem.objective.joint_ridge_term(each.vector, len(each.signs))
+        for value, each in zip(values, learners)
+    ]
     likelier = n_rows * (losses[0] - losses[1]) / noise(losses[1])
     if likelier <= 0:  # it has learned nothing from the rows
         return True
@@ -169,7 +179,8 @@ def _ensemble(problem: BoostingProblem, output: int, learners: Refinement) -> En
 def _parts(problem: BoostingProblem, n_numbers: int) -> list[Sample]:
     """Return parts of the rows, the smallest first, that are large enough to begin on."""
     least = _ROWS_PER_NUMBER * n_numbers
-    return [each for each in problem.samples if not each.complete and each.n_rows >= least]
+    parts = [*problem.samples, *([] if problem.part is None else [problem.part])]
+    return [each for each in parts if not each.complete and each.n_rows >= least]
 
 
 def _descend(

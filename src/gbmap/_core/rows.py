@@ -182,6 +182,13 @@ class Rows(ABC):
         self.samples.append(sample)
         return sample.rows
 
+    def part(self, size: int, rng: np.random.Generator) -> Sample | None:
+        """Return `size` random rows whose scores follow these rows', held as they are; None if none can be.
+
+        They take less memory than a sample, and passes over them more time.
+        """
+        return None
+
     def _draw(self, size: int, rng: np.random.Generator) -> SampledRows:
         """Return random rows of those that have a weight."""
         positions = self._positions(size, rng)
@@ -254,8 +261,13 @@ class Sample(Rows):
         """Return some columns of dense rows, copied; the scores are the same, and stay so."""
 
     @abstractmethod
-    def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
-        """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,)."""
+    def gauss_newton(
+        self, objective: Objective, output: int, theta: Array, sign: int, least_rows: int = 0
+    ) -> Array:
+        """Return the Gauss-Newton matrix of the objective, (p + 2, p + 2), or its diagonal (p + 2,).
+
+        Of so many rows or more, if there are as many.
+        """
 
     @abstractmethod
     def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:

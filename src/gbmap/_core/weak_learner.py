@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gbmap._core.lockstep import Search, Solves
-from gbmap._core.minimise import Hessian, Solve, Stopping, minimising
+from gbmap._core.minimise import DAMPING, Hessian, Solve, Stopping, minimising
 from gbmap._core.objective import Objective
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import Rows, Sample
@@ -31,6 +32,22 @@ _ROWS_PER_COLUMN = 50
 # A solve on the sample need not come nearer to its minimum than that is to the minimum of all rows,
 # which is of the order of parameters over rows. Five times this stops on plateaus.
 _SAMPLING_ERROR = 0.02
+
+
+# All of many rows take time for hinges, each pass over them. So their matrix is one of a share of them, which
+# takes as long as a part of a pass, and is hardly damped: with hinges side by side it is nearly singular, and
+# slow along what is damped.
+_SHARE_FOR_MATRIX, _BENT_DAMPING = 16, 1e-3
+
+
+class Whitening(NamedTuple):
+    """Of how many rows the matrix is to be that whitens, at least, and by which share it is damped."""
+
+    least_rows: int = 0
+    damping: float = DAMPING
+
+
+_OF_FEW_ROWS = Whitening()
 
 
 @dataclass(frozen=True)
@@ -88,12 +105,27 @@ def polish_on_all_rows(
     if any(sample.complete and _tells(sample, rows, solver.tol) for sample in problem.samples):
         return found
     stage = StageProblem.of(problem, output, unit)
-    return (yield from stage.polish(rows, coarse, found, solver.tol, solver.max_iter))
+    if coarse.complete or not problem.is_bend.any():
+        return (yield from stage.polish(rows, coarse, found, solver.tol, solver.max_iter))
+    for some in (rows,) if problem.part is None else (problem.part, rows):
+        tol = max(solver.tol, _SAMPLING_ERROR * (rows.n_columns + 2) / some.n_rows)
+        whitening = Whitening(some.n_rows // _SHARE_FOR_MATRIX, _BENT_DAMPING)
+        found = yield from stage.polish(some, problem.samples[-1], found, tol, solver.max_iter, whitening)
+    return found
 
 
 def _tells(sample: Sample, rows: Rows, tol: float) -> bool:
     """Return whether the digits of a sample, maybe fewer than those of the rows, do for a tolerance."""
-    return sample.eps == rows.eps or tol >= _DIGITS * sample.eps
+    return sample.eps == rows.eps or _do(sample.eps, tol)
+
+
+def digits_do(tol: float, dtype: np.dtype[Any]) -> bool:
+    """Return whether the digits of a type do for a tolerance."""
+    return _do(float(np.finfo(dtype).eps), tol)
+
+
+def _do(eps: float, tol: float) -> bool:
+    return tol >= _DIGITS * eps
 
 
 def _winner(problem: BoostingProblem, output: int, unit: float, rng: np.random.Generator) -> Search[Solution]:
@@ -178,11 +210,24 @@ class StageProblem:
         return cls(problem.objective, output, unit, problem.solver.monotone)
 
     def polish(
-        self, rows: Rows, coarse: Sample, found: Solution, tol: float, max_iter: int
+        self,
+        rows: Rows,
+        coarse: Sample,
+        found: Solution,
+        tol: float,
+        max_iter: int,
+        whitening: Whitening = _OF_FEW_ROWS,
     ) -> Search[Solution]:
         """Go on from a solution, preconditioned by the sample's Gauss-Newton matrix there."""
-        hessian = partial(coarse.gauss_newton, self.objective, self.output, sign=found.sign)
-        solve = self._solve(found.sign, found.theta, self._stopping(rows, tol, max_iter), hessian)
+        hessian = partial(
+            coarse.gauss_newton,
+            self.objective,
+            self.output,
+            sign=found.sign,
+            least_rows=whitening.least_rows,
+        )
+        stopping = replace(self._stopping(rows, tol, max_iter), by_promise=whitening is not _OF_FEW_ROWS)
+        solve = self._solve(found.sign, found.theta, stopping, hessian, whitening.damping)
         (further,) = yield Solves(rows, self.objective, self.output, [found.sign], [solve])
         return replace(further, n_iter=found.n_iter + further.n_iter)
 
@@ -197,9 +242,16 @@ class StageProblem:
     def _stopping(self, rows: Rows, tol: float, max_iter: int) -> Stopping:
         return Stopping(self.unit, max(tol, 10 * rows.eps), max_iter)
 
-    def _solve(self, sign: int, start: Array, stopping: Stopping, hessian: Hessian | None) -> Solve[Solution]:
+    def _solve(
+        self,
+        sign: int,
+        start: Array,
+        stopping: Stopping,
+        hessian: Hessian | None,
+        damping: float = DAMPING,
+    ) -> Solve[Solution]:
         bounds = monotone_bounds(self.monotone, np.array([sign]))
-        found = yield from minimising(start, stopping, hessian=hessian, bounds=bounds)
+        found = yield from minimising(start, stopping, hessian=hessian, bounds=bounds, damping=damping)
         return Solution(found.x, sign, found.value, found.n_iter, found.n_evaluations, found.converged)
 
 

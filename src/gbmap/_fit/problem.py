@@ -10,7 +10,15 @@ import numpy as np
 import scipy.sparse
 
 from gbmap._core.activation import ACTIVATIONS
-from gbmap._core.boosting import SETTLED_SEED, Stage, add_stages, boost, draw_samples, mean_losses
+from gbmap._core.boosting import (
+    SETTLED_SEED,
+    Stage,
+    add_stages,
+    boost,
+    draw_part,
+    draw_samples,
+    mean_losses,
+)
 from gbmap._core.ensemble import Ensemble
 from gbmap._core.inputs import ColumnSample, Inputs
 from gbmap._core.linear_part import is_linear
@@ -20,6 +28,7 @@ from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows, Sample
 from gbmap._core.units import Units
+from gbmap._core.weak_learner import digits_do
 from gbmap._fit.columns import moments_of_sample, plan_inputs, shares_of_spread
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.records import StageRecord
@@ -146,6 +155,7 @@ class FitProblem:
             residual=residual,
             ridge=None if settings.standardize else fixed or 0.0,
             shares=shares_of_spread(sample, inputs) if fixed is None else 1.0,
+            may_narrow=fixed is None and digits_do(settings.tol, np.dtype(np.float32)),
         )
         rows, units, spread = found.rows, found.rows.units, found.target_deviation
         _check_spread(spread, settings.beta)
@@ -159,8 +169,8 @@ class FitProblem:
         objective, ridge_unit = _with_ridge(objective, settings, units)
         solver = _solver(settings, inputs, source.sample_sizes(len(inputs), rows.n_outputs))
         samples = draw_samples(rows, solver, settings.sample_seed)
-        straight = _straight_sample(samples[0], inputs)
-        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, straight)
+        extra = _straight_sample(samples[0], inputs), draw_part(rows, samples, settings.sample_seed)
+        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, *extra)
         first = [samples[0].remember(k) for k in range(rows.n_outputs)]
         moments = (found.moments if inputs.is_plain else moments_of_sample(sample)), found.moments
         return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,40 @@ def _block_rows(n_rows: int, n_columns: int, row_bytes: float) -> int:
     return -(-n_rows // n_blocks)
 
 
+def are_read(n_rows: int, inputs: Inputs, dtype: np.dtype[Any]) -> bool:
+    """Return whether inputs of so many rows are made as they are read, told from the middle of their column.
+
+    Fewer are made once; float32 may not hold them.
+    """
+    is_worth_while = _are_many(n_rows, inputs, dtype)
+    return is_worth_while and not inputs.is_plain and (dtype != np.float32 or inputs.fits_float32)
+
+
+def _are_many(n_rows: int, inputs: Inputs, dtype: np.dtype[Any]) -> bool:
+    return n_rows * len(inputs) * dtype.itemsize > _KEPT_BYTES
+
+
+def pass_dtype(n_rows: int, inputs: Inputs, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of passes over so many rows of a type, if float32 has enough digits.
+
+    It has where columns are told from their middle.
+    """
+    is_single = are_read(n_rows, inputs, dtype) and inputs.fits_float32
+    return np.dtype(np.float32) if is_single else dtype
+
+
+def may_be_part(size: int, n_rows: int, inputs: Inputs, dtype: np.dtype[Any]) -> bool:
+    """Return whether some of so many rows may be copied, whose inputs are made as they are read."""
+    return are_read(n_rows, inputs, dtype) and size * inputs.n_columns * dtype.itemsize <= _KEPT_BYTES
+
+
 class DenseBlocks(Blocks):
     """Blocks of a C-ordered array or memory map, or of inputs that are made of its columns as they are read.
 
     The layout is that of the array. Where more is made of its columns, blocks are visited by pieces. Of rows
     that are a part of others, the number of these tells whether inputs are kept: products of kept ones, which
-    lie row by row, and of others differ in the last bits.
+    lie row by row, and of others differ in the last bits. Those that are not kept are read in the type
+    that is asked for; all else is in that of the array.
 
     Attributes
     ----------
@@ -106,20 +135,26 @@ class DenseBlocks(Blocks):
         block_rows: int | None = None,
         inputs: Inputs | None = None,
         n_all_rows: int | None = None,
+        dtype: np.dtype[Any] | None = None,
     ):
         n_rows, n_columns = X.shape
         self.X, self.inputs = X, Inputs.plain(n_columns) if inputs is None else inputs
         block_rows = block_rows or layout_of(n_rows, n_columns, X.dtype)
-        super().__init__(n_rows, len(self.inputs), X.dtype, block_rows)
+        super().__init__(n_rows, len(self.inputs), dtype or X.dtype, block_rows)
         self.piece_rows = block_rows
         if not self.inputs.is_plain:
-            row_bytes = len(self.inputs) * X.itemsize
+            row_bytes = len(self.inputs) * self.dtype.itemsize
             self.piece_rows = min(block_rows, max(_PIECE_BYTES // row_bytes, _BLOCK_ROWS[0]))
-            if (n_all_rows or n_rows) * row_bytes <= _KEPT_BYTES:
-                self._kept = np.ascontiguousarray(self.inputs.of(X))
-            elif X.dtype != np.float32 or self.inputs.fits_float32:
-                self._writer = InputWriter.of(self.inputs, X.dtype, from_middle=True)
+            if are_read(n_all_rows or n_rows, self.inputs, X.dtype):
+                self._writer = InputWriter.of(self.inputs, self.dtype, X.dtype, from_middle=True)
                 self.shift = self._writer.shift
+            elif not _are_many(n_all_rows or n_rows, self.inputs, X.dtype):
+                self._kept = np.ascontiguousarray(self.inputs.of(X))
+
+    def in_pass_dtype(self) -> DenseBlocks:
+        """Return the same blocks, read in the type of passes."""
+        dtype = pass_dtype(self.n_rows, self.inputs, self.dtype)
+        return self if dtype == self.dtype else DenseBlocks(self.X, self.block_rows, self.inputs, dtype=dtype)
 
     def buffer(self, n_rows: int) -> Array:
         """Return the room that `read` needs for so many rows."""
@@ -130,7 +165,11 @@ class DenseBlocks(Blocks):
         if self._writer is None:
             return self.get(i, j)
         out = buffer[: (j - i) * self.n_columns].reshape(self.n_columns, j - i)
-        return self._writer.write(self.X[i:j], out).T
+        return self._writer.write(self.X[i:j], out, self._lows).T
+
+    @cached_property
+    def _lows(self) -> Array | None:
+        return None if self._writer is None else self._writer.lows(self.piece_rows)
 
     def get(self, i: int, j: int) -> Array:
         """Return rows i to j."""
@@ -212,8 +251,8 @@ class DenseBlocks(Blocks):
         parts = np.empty((self.n_blocks, 2, self.n_columns))
 
         def work(blocks: Iterator[int]) -> None:
-            buffer = np.empty((self.piece_rows, self.n_columns), self.dtype)
-            ones = np.ones(self.piece_rows, self.dtype)
+            buffer = np.empty((self.piece_rows, self.n_columns), self.X.dtype)
+            ones = np.ones(self.piece_rows, self.X.dtype)
             for block in blocks:
                 parts[block] = 0.0
                 for i, j in self.pieces(block, self.piece_rows):
@@ -232,7 +271,7 @@ class DenseBlocks(Blocks):
         sums = np.empty((self.n_blocks, self.X.shape[1]))
 
         def work(blocks: Iterator[int]) -> None:
-            ones = np.ones(self.block_rows, self.dtype)
+            ones = np.ones(self.block_rows, self.X.dtype)
             for block in blocks:
                 i, j = self.bounds(block)
                 sums[block] = np.dot(ones[: j - i], self.X[i:j])

@@ -212,9 +212,11 @@ class DeviceRows(Sample):
     def _take(self, array: Any, indices: Any) -> Any:
         return None if array is None else self._xp.take(array, indices, axis=0)
 
-    def gauss_newton(self, objective: Objective, output: int, theta: Array, sign: int) -> Array:
+    def gauss_newton(
+        self, objective: Objective, output: int, theta: Array, sign: int, least_rows: int = 0
+    ) -> Array:
         """Return the Gauss-Newton matrix of the objective, or its diagonal for wide X; see `MemoryRows`."""
-        some, active = every(self.n_rows, self._matrix_rows()), self.units.inverse_scale != 0
+        some, active = every(self.n_rows, max(self._matrix_rows(), least_rows)), self.units.inverse_scale != 0
         A, y, F = self._standard_rows()[some, :], self.y[output][some], self.F[output][some]
         z = product(A, asarray_like(theta[1:], A))
         f = F + float(theta[0]) + sign * objective.activation.value(z)

@@ -47,8 +47,11 @@ class Table(Protocol):
     def in_float64(self) -> Self:
         """Return the same with X in float64, if it is in float32."""
 
-    def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> Rows:
-        """Return rows in given units, whose targets are y - f_0, or whose scores start at f_0."""
+    def in_units(self, units: Units, team: ThreadTeam, *, residual: bool, may_narrow: bool = False) -> Rows:
+        """Return rows in given units, whose targets are y - f_0, or whose scores start at f_0.
+
+        Passes over them may be in float32 where that is worth while, if it is said.
+        """
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ def in_standard_units(
     residual: bool,
     ridge: float | None = None,
     shares: Array | float = 1.0,
+    may_narrow: bool = False,
 ) -> Standardised:
     """Return rows in their own standard units.
 
@@ -94,10 +98,12 @@ def in_standard_units(
         no solver gets on with columns of any mean and spread.
     shares : array of shape (p,) or float, default=1.0
         What share of the spread of each column counts as one, if standardising.
+    may_narrow : bool, default=False
+        Whether the digits of float32 do for passes over the rows, where that is worth while.
     """
     moments = table.moments(team)
     if not moments.fit_float32:
-        table = table.in_float64()
+        table, may_narrow = table.in_float64(), False
     target_mean, target_deviation = np.zeros(table.n_outputs), np.ones(table.n_outputs)
     if residual:
         target_mean, target_deviation = table.target_moments()
@@ -105,7 +111,8 @@ def in_standard_units(
     units = standard_units(
         counted, target_mean, target_deviation, table.center(moments), standardize=standardize, ridge=ridge
     )
-    return Standardised(table.in_units(units, team, residual=residual), moments, target_deviation)
+    rows = table.in_units(units, team, residual=residual, may_narrow=may_narrow)
+    return Standardised(rows, moments, target_deviation)
 
 
 @dataclass(frozen=True)
@@ -163,10 +170,14 @@ class MemoryTable:
     def in_float64(self) -> MemoryTable:
         return replace(self, X=self.X.astype(np.float64, copy=False))
 
-    def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> MemoryRows:
+    def in_units(
+        self, units: Units, team: ThreadTeam, *, residual: bool, may_narrow: bool = False
+    ) -> MemoryRows:
         y, F = standard_columns(self.targets, self.score, units, residual)
-        fits = self.X.dtype != np.float32 or fits_float32(largest(y), largest(F))
-        blocks = (self if fits else self.in_float64()).blocks
+        fits = fits_float32(largest(y), largest(F))
+        blocks = (self if fits or self.X.dtype != np.float32 else self.in_float64()).blocks
+        if fits and may_narrow and isinstance(blocks, DenseBlocks):
+            blocks = blocks.in_pass_dtype()
         y, F = (by_output(each, blocks.dtype) for each in (y, F))
         weight = None if self.weight is None else self.weight.astype(blocks.dtype)
         return MemoryRows(blocks, y, F, weight, units, team)
@@ -228,7 +239,9 @@ class DeviceTable:
     def in_float64(self) -> DeviceTable:
         return replace(self, X=in_wide(self.X))
 
-    def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> DeviceRows:
+    def in_units(
+        self, units: Units, team: ThreadTeam, *, residual: bool, may_narrow: bool = False
+    ) -> DeviceRows:
         xp, X, targets = namespace(self.X), self.X, self.targets
         y, F = targets, xp.zeros_like(targets)
         if residual:

@@ -14,9 +14,9 @@ from gbmap._core.inputs import Inputs
 from gbmap._core.losses import Loss, RowLosses
 from gbmap._core.minimise import ValueAndGradient
 from gbmap._core.objective import Objective
-from gbmap._core.rows import Rows, every
+from gbmap._core.rows import Rows, SampledRows, every
 from gbmap._core.units import Units
-from gbmap._rows.blocks import DenseBlocks
+from gbmap._rows.blocks import DenseBlocks, may_be_part, pass_dtype
 from gbmap._rows.dask.parts import Place
 from gbmap._rows.memory import (
     MemoryRows,
@@ -45,11 +45,13 @@ class DaskRows(Rows):
     ----------
     table : DaskTable
         X, and where the parts lie.
-    y, F : columns of arrays of shape (K, n_i), in X's type and in standard units
-    weight : column of arrays of shape (n_i,), in X's type, or None
+    y, F : columns of arrays of shape (K, n_i), in the type of passes and in standard units
+    weight : column of arrays of shape (n_i,), in that type, or None
     units : Units
     team : ThreadTeam
         For the samples, which lie in memory.
+    dtype : dtype
+        The type of passes.
     """
 
     def __init__(
@@ -60,12 +62,13 @@ class DaskRows(Rows):
         weight: list[Any] | None,
         units: Units,
         team: ThreadTeam,
+        dtype: np.dtype[Any],
     ):
         super().__init__(y, F, weight, units)
         self.team = team
         self.table, self.inputs = table, table.inputs or Inputs.plain(table.shape[1])
         self.n_rows, self.n_columns, self.n_outputs = table.shape[0], len(self.inputs), table.n_outputs
-        self.eps = float(np.finfo(table.dtype).eps)
+        self.eps = float(np.finfo(dtype).eps)
         self.weight_sum = table.weight_sum(weight)
 
     def _sums(self, objective: Objective, output: int, thetas: Array, signs: Array) -> Array:
@@ -135,6 +138,19 @@ class DaskRows(Rows):
         )
         return sampled(blocks, targets, scores, weights, units, self.team)
 
+    def part(self, size: int, rng: np.random.Generator) -> MemoryRows | None:
+        if not may_be_part(size, self.n_rows, self.inputs, self.table.dtype):
+            return None
+        chosen = self._choose(self._positions(size, rng))
+        X, y, F, weight = zip(*self.table.ask(_rows_at, [chosen, *self._columns()]))
+        targets, scores = (np.concatenate(each, axis=1) for each in (y, F))
+        weights = None if self.weight is None else np.concatenate(weight)
+        some = DenseBlocks(np.concatenate(X), None, self.inputs, self.n_rows, targets.dtype)
+        part = MemoryRows(some, targets, scores, weights, self.units, self.team)
+        part.complete = False
+        self.samples.append(SampledRows(chosen, part))
+        return part
+
     def _inputs_of(self, columns: Array) -> Array:
         """Return a copy of the inputs of rows, as samples of rows in memory have them."""
         return np.array(self.inputs.of(columns), order="C")
@@ -145,17 +161,21 @@ class DaskRows(Rows):
         return X[some], None if weight is None else weight[some]
 
 
-def standard_rows(table: DaskTable, units: Units, team: ThreadTeam, *, residual: bool) -> DaskRows:
+def standard_rows(
+    table: DaskTable, units: Units, team: ThreadTeam, *, residual: bool, may_narrow: bool
+) -> DaskRows:
     """Return rows in given units."""
-    columns = [table.targets, table.score]
-    if table.dtype == np.float32:
+    columns, dtype = [table.targets, table.score], table.dtype
+    if may_narrow and table.inputs is not None:
+        dtype = pass_dtype(table.shape[0], table.inputs, dtype)
+    if dtype == np.float32:
         sizes = np.array(table.ask(_sizes, columns, units, residual))
         if not fits_float32(*sizes.max(axis=0)):
-            table = table.in_float64()
+            table, dtype = table.in_float64(), np.dtype(np.float64)
             columns = [table.targets, table.score]
-    y, F = (table.keep(_standard_column, columns, units, residual, k, table.dtype) for k in (0, 1))
-    table = table.weighed_in(table.dtype)
-    return DaskRows(replace(table, targets=None, score=None), y, F, table.weight, units, team)
+    y, F = (table.keep(_standard_column, columns, units, residual, k, dtype) for k in (0, 1))
+    table = table.weighed_in(dtype)
+    return DaskRows(replace(table, targets=None, score=None), y, F, table.weight, units, team, dtype)
 
 
 def _sizes(targets: Array, score: Array | None, units: Units, residual: bool) -> list[float]:
@@ -176,7 +196,7 @@ def _rows(place: Place, columns: tuple[Any, ...]) -> Iterator[tuple[MemoryRows, 
     """
     X, y, F, weight, units, inputs, *rest = columns
     with ThreadTeam(place.n_threads) as team:
-        blocks = DenseBlocks(X, place.block_rows, inputs, place.n_all_rows)
+        blocks = DenseBlocks(X, place.block_rows, inputs, place.n_all_rows, y.dtype)
         yield MemoryRows(blocks, y, F, weight, units, team), tuple(rest)
 
 

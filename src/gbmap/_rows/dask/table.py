@@ -169,9 +169,11 @@ class DaskTable:
         """Return what to subtract from X before it is multiplied."""
         return moments.center(self.dtype)
 
-    def in_units(self, units: Units, team: ThreadTeam, *, residual: bool) -> DaskRows:
+    def in_units(
+        self, units: Units, team: ThreadTeam, *, residual: bool, may_narrow: bool = False
+    ) -> DaskRows:
         """Return rows in given units."""
-        return standard_rows(self, units, team, residual=residual)
+        return standard_rows(self, units, team, residual=residual, may_narrow=may_narrow)
 
     def choose(self, positions: Array) -> list[Any]:
         """Return a column of row numbers, given sorted positions among the rows that have a weight."""
