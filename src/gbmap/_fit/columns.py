@@ -24,10 +24,13 @@ _CATEGORY_ROWS, _CATEGORY_SHARE, MOST_CATEGORIES = 10, 0.02, 100
 # of it, but for such a share on either side, as that reaches: columns of long tails are not cut.
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
 # Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
-_CLOSE_KNOTS = 1e-3
+_CLOSE_KNOTS = 1e-6
 _WHOLE = (-np.inf, np.inf, False)  # the one piece of a column that does not bend
-# A bend counts as one that differs from a linear function by this share of its spread at least.
-_LEAST_BENT = 0.1
+# A bend counts as one that differs from a linear function by this share of its spread at least; of that of the
+# rows amid the column, if a few others have most of it, but for so small a share.
+_LEAST_BENT, _LEAST_MIDDLE = 0.1, 1e-3
+# The quartiles of a normal column lie so many deviations apart.
+_QUARTILES = 1.35
 _SMALLEST = np.finfo(np.float64).tiny
 # So few values of a column are looked up one by one; of more, each different one.
 _FEW_VALUES = 50
@@ -215,8 +218,13 @@ def shares_that_bend(sample: ColumnSample, inputs: Inputs) -> Array:
         products = (hinges * weight) @ hinges.T
         lengths = products[0, 0] * np.diagonal(products)[1:]
         alike = np.divide(products[0, 1:] ** 2, lengths, out=np.zeros(len(bends)), where=lengths > 0)
-        shares[bends] = np.sqrt((1 - alike).clip(min=_LEAST_BENT**2))
+        least = _LEAST_BENT * np.clip(_Spread.of(x, weight).middle / _deviation(x, weight), _LEAST_MIDDLE, 1.0)
+        shares[bends] = np.sqrt((1 - alike).clip(min=least**2))
     return shares
+
+
+def _deviation(x: Array, weight: Array) -> float:
+    return max(careful_moments(x, weight)[1], _SMALLEST)
 
 
 def moments_of_sample(sample: ColumnSample) -> Moments:
@@ -269,6 +277,12 @@ class _Spread:
         """The ends of nearly all of the column."""
         low, high = self.quantiles(np.array([_SHARE_BEYOND, 1 - _SHARE_BEYOND])).tolist()
         return low, high
+
+    @property
+    def middle(self) -> float:
+        """The deviation that a normal column of the same quartiles has."""
+        low, high = self.quantiles(np.array([0.25, 0.75])).tolist()
+        return (high - low) / _QUARTILES
 
     @property
     def fences(self) -> tuple[float, float]:
