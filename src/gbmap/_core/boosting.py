@@ -40,8 +40,7 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     """
     rows, loss = problem.rows, problem.objective.loss
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
-    units = np.abs(mean_losses(rows, loss))
-    units[units < _SMALLEST] = 1.0
+    units = _units(rows, loss)
     evidence = Evidence(problem, units)
     for j in range(len(ensemble)):
         add_learners(rows, ensemble[: j + 1], j)
@@ -55,7 +54,7 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     for stage in range(ensemble.n_stages, n_stages):
         solutions, losses, ridges = [], losses.copy(), np.zeros((rows.n_outputs, problem.n_groups))
         for output in range(rows.n_outputs):
-            stream = np.random.SeedSequence(seed, spawn_key=(output, stage))
+            stream = _stream(seed, output, stage)
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
                 finder = Finder(problem, evidence, output, units[output], stream)
                 find = finder.first_learner if stage == 0 else finder.learner
@@ -69,6 +68,28 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
         levels = np.zeros(rows.n_outputs)
         unseen = mean_losses(problem.validation_rows, loss)
         yield Stage(ensemble, losses, unseen, tuple(solutions), ridges, evidence.n_futile)
+
+
+def linear_outputs(problem: BoostingProblem, seed: int) -> tuple[bool, ...]:
+    """Return which outputs `boost` begins with a linear part, before it does."""
+    units = _units(problem.rows, problem.objective.loss)
+    evidence = Evidence(problem, units)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return tuple(
+            Finder(problem, evidence, output, unit, _stream(seed, output, 0)).is_linear()
+            for output, unit in enumerate(units.tolist())
+        )
+
+
+def _units(rows: Rows, loss: Loss) -> Array:
+    """Return the mean losses to start with; one in place of none."""
+    units = np.abs(mean_losses(rows, loss))
+    units[units < _SMALLEST] = 1.0
+    return units
+
+
+def _stream(seed: int, output: int, stage: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(output, stage))
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
