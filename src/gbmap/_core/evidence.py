@@ -17,7 +17,13 @@ has taken a share gamma_j / n by learning noise: what is left of it is so much t
 Columns in groups have an alpha each, told by the numbers of the group.
 
 A linear part has a prior of its own, by the same update. It is found again with each alpha, so that T can be
-that of its own residuals, over the rows less the numbers that they determine.
+that of its own residuals, over the rows less the numbers that they determine. The curvature H of classes
+falls as weights grow, of which MacKay's update knows nothing. If log |H + R| grows by d with the logarithm of
+alpha, through H alone, the evidence is largest where
+
+    alpha  =  (gamma - d + h) / (|w|^2 + h tau),
+
+brought to a form without negative terms, so that it can be taken step by step.
 """
 
 from __future__ import annotations
@@ -150,9 +156,9 @@ class Evidence:
     def _of_linear_classes(
         self, output: int, found: Solution, ridge: Array, curvature: Curvature, n_rows: int
     ) -> tuple[Array, Array]:
-        """Return how many numbers of each group are determined, and by how much log |H + R| turns with log R.
+        """Return how many numbers of each group are determined, and how log |H + R| grows with log R by H.
 
-        With the curvature H at the weights found, of which the offset is free: it has a group of its own.
+        With the curvature H at the weights found; the offset is free, so it has a group of its own.
         """
         n_groups = self._problem.n_groups
         groups = np.append(self._problem.groups[:-1], n_groups)
