@@ -23,6 +23,8 @@ _CATEGORY_ROWS, _CATEGORY_SHARE, MOST_CATEGORIES = 10, 0.02, 100
 # Beyond its fences a column counts as if it were at them. They lie this many times as far beyond nearly all
 # of it, but for such a share on either side, as that reaches: columns of long tails are not cut.
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
+# Of fewer rows, less than five of which are beyond nearly all, these do not tell how far a column reaches.
+FEW_TO_TELL_FENCES = 1_000
 # Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
 _CLOSE_KNOTS = 1e-6
 _WHOLE = (-np.inf, np.inf, False)  # the one piece of a column that does not bend
@@ -227,7 +229,7 @@ def shares_that_bend(sample: ColumnSample, inputs: Inputs) -> Array:
 def closer_fences(sample: ColumnSample, inputs: Inputs) -> Inputs:
     """Return the inputs with fences as far beyond all rows, which the sample holds, as nearly all reach.
 
-    Those of outputs that bend: a slope that changes where rows are is not followed far beyond them.
+    Those of few rows that bend: a slope that changes where rows are is not followed far beyond them.
     """
     low, high = inputs.low.copy(), inputs.high.copy()
     for k in np.unique(inputs.number_source[inputs.has_limits]).tolist():

@@ -20,7 +20,13 @@ from gbmap._core.posterior import Posterior, find_posterior
 from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows, Sample
 from gbmap._core.units import Units
-from gbmap._fit.columns import closer_fences, moments_of_sample, plan_inputs, shares_that_bend
+from gbmap._fit.columns import (
+    FEW_TO_TELL_FENCES,
+    closer_fences,
+    moments_of_sample,
+    plan_inputs,
+    shares_that_bend,
+)
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.records import StageRecord
 from gbmap._fit.sources import Source
@@ -128,14 +134,14 @@ class FitProblem:
         loss, activation = settings.loss, ACTIVATIONS[settings.activation](settings.beta)
         objective, residual = Objective(loss, activation, ridge=0.0), loss.degree > 0
         table = source.table(initial, objective, collapse_below=source.sample_sizes(source.shape[1])[0])
-        sample, tells_all = _column_sample(table, source.shape[1], settings.seed, team)
+        sample, is_few = _column_sample(table, source.shape[1], settings.seed, team)
         inputs = settings.inputs or _inputs_of(sample, settings, source.n_effective)
 
         def of_inputs(inputs: Inputs) -> FitProblem:
             return cls._of_rows(settings, source, table, objective, sample, inputs, team)
 
         problem = of_inputs(inputs)
-        if settings.inputs is None and tells_all:
+        if settings.inputs is None and is_few:
             linear = linear_outputs(problem.engine, settings.seed)
             # Several targets share their inputs: what one of them is must not move the others.
             is_told_by_one = len(linear) == 1 or not problem.engine.may_be_linear
@@ -340,12 +346,12 @@ def _straight_sample(sample: Sample, inputs: Inputs) -> Sample | None:
 
 
 def _column_sample(table: Table, n_columns: int, seed: int, team: ThreadTeam) -> tuple[ColumnSample, bool]:
-    """Return some of the rows, and whether they are all that there are."""
+    """Return some of the rows, and whether they are all that there are, and too few to tell fences by."""
     stream = np.random.SeedSequence(seed, spawn_key=(0,))
     least, most = _ROWS_FOR_INPUTS
     size = min(max(_NUMBERS_FOR_INPUTS // n_columns, least), most)
     sample = table.column_sample(size, np.random.default_rng(stream), team)
-    return sample, sample.X.shape[0] < size
+    return sample, sample.X.shape[0] < min(size, FEW_TO_TELL_FENCES)
 
 
 def _inputs_of(sample: ColumnSample, settings: FitSettings, n_effective: float) -> Inputs:
