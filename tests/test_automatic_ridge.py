@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import gbmap
 from gbmap import GBMAPClassifier, GBMAPRegressor
 from gbmap._core import evidence, finding
-from gbmap._core.evidence import determined_numbers
+from gbmap._core.evidence import InverseCurvature, determined_numbers
 from gbmap._core.problem import BoostingProblem
 from gbmap._core.rows import Curvature, CurvatureOfRows
 from gbmap._fit.sources.source import n_effective, weight_sums
@@ -297,6 +297,24 @@ def test_what_the_data_determines_is_found_exactly_or_about(monkeypatch):
     monkeypatch.setattr(evidence, "_FULL_RANK", 10)
     expected.rel = 0.2
     assert determined_numbers(products, ridges, groups, 200) == expected
+
+
+@pytest.mark.parametrize(
+    ("full_size", "full_rank", "precision"), [(600, 300, 1e-9), (10, 300, 1e-9), (10, 10, 0.3)]
+)
+def test_how_a_curvature_turns_is_found_exactly_or_about(monkeypatch, full_size, full_rank, precision):
+    draw = np.random.default_rng(0)
+    J = draw.normal(size=(40, 90)) * np.geomspace(1.0, 1e-2, 90)
+    turned = J * draw.uniform(1.1, 1.3, size=(40, 1))
+    ridges, v = draw.uniform(0.5, 2.0, 90), draw.normal(size=90)
+    within = np.linalg.inv(J.T @ J + np.diag(ridges))
+    monkeypatch.setattr(evidence, "_FULL_SIZE", full_size)
+    monkeypatch.setattr(evidence, "_FULL_RANK", full_rank)
+    inverse = InverseCurvature.of(CurvatureOfRows(J), ridges, 40)
+    expected = np.trace(within @ (turned.T @ turned - J.T @ J))
+    assert inverse.trace_of_change(CurvatureOfRows(turned)) == pytest.approx(expected, rel=precision)
+    found, solved = inverse.solve(v), within @ v
+    assert np.abs(found - solved).max() < max(precision, 1e-9) * np.abs(solved).max()
 
 
 def test_it_is_a_parameter_like_others():

@@ -253,6 +253,40 @@ def test_a_far_row_counts_as_if_it_were_at_the_fence(waves):
     assert_array_equal(model.predict([[1e3, 0, 0]]), model.predict([[1e6, 0, 0]]))
 
 
+@pytest.mark.parametrize(
+    ("of", "expected"), [(np.exp, 1.0), (np.square, 1.0), (lambda x: x, 5.0)], ids=["exp", "square", "line"]
+)
+def test_what_bends_is_followed_less_far_beyond_the_rows(of, expected):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=150)
+    y = of(x) + 0.1 * rng.normal(size=150)
+    model = GBMAPRegressor(5, random_state=0).fit(x[:, None], y)
+    reach = x.max() + (x.max() - x.min()) * np.arange(0, 8, 0.01)
+    moves = np.flatnonzero(np.abs(np.diff(model.predict(reach[:, None]))) > 1e-9)
+    assert moves[-1] / 100 == pytest.approx(expected, abs=0.02)
+
+
+def test_fences_of_many_rows_stay_where_they_are():
+    X = np.random.default_rng(0).uniform(-3, 3, (1200, 1))
+    few, many = (regressor(1, knots=3).fit(X[:n], np.abs(X[:n, 0])) for n in (900, 1200))
+    moves = [np.ptp(model.predict([[20.0], [25.0]])) for model in (few, many)]
+    assert moves[0] == 0 < moves[1]
+
+
+@pytest.mark.parametrize(("deviation", "at_least"), [(2.0, 0.8), (3.0, 0.75)])
+def test_few_rows_over_orders_of_magnitude_are_told_apart(deviation, at_least):
+    # Of body weights, say. Trees reach .82 and .81; with knots and bends told by the giants .85 and .49.
+    scores = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = deviation * rng.normal(size=1100)
+        y = x + 0.3 * deviation * rng.normal(size=1100)
+        model = GBMAPRegressor(random_state=0).fit(np.exp(x[:100, None]), y[:100])
+        scores.append(model.score(np.exp(x[100:, None]), y[100:]))
+    assert np.mean(scores) > at_least
+    assert np.min(scores) > 0.6
+
+
 def test_a_linear_table_stays_linear():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 10))

@@ -60,6 +60,17 @@ def test_probabilities_of_two_classes_are_as_good_as_those_of_logistic_regressio
     assert losses[0] < 1.01 * losses[1]
 
 
+@pytest.mark.parametrize(("n", "p"), [(60, 15), (120, 30)])
+def test_classes_that_few_rows_tell_apart_are_told_by_large_weights(n, p):
+    losses = []
+    for seed in range(4):
+        X, y, X_new, y_new = draw(n, p, noise=0.0, seed=seed)
+        models = GBMAPClassifier(6, random_state=0), LogisticRegression()
+        losses.append([log_loss(y_new > 0, each.fit(X, y > 0).predict_proba(X_new)) for each in models])
+    found, expected = np.mean(losses, axis=0)
+    assert found < expected + 0.01  # .05 above where the curvature counts as if it stayed
+
+
 def test_its_slopes_are_those_of_one_linear_function(linear, fitted):
     X, _, X_new, _ = linear
     slopes = explain(fitted, X_new).coefficients

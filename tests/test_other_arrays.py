@@ -182,6 +182,23 @@ def rows_of(X, targets, weight, team, residual):
     return in_standard_units(table, team, standardize=True, residual=residual).rows
 
 
+@everywhere
+@pytest.mark.parametrize("sign", [None, 1, -1], ids=["held", "rising", "falling"])
+def test_curvature_is_the_same_where_the_rows_are(convert, sign, monkeypatch):
+    monkeypatch.setattr(device, "_FEW_NUMBERS", 0)
+    theta = np.random.default_rng(2).normal(size=X.shape[1] + 2)
+    objective, found = Objective(LogLoss(), Softplus(2.0), 0.0), []
+    for of in (np.asarray, convert):
+        with ThreadTeam(1) as team:
+            rows = rows_of(of(X[:500]), of(LABELS[:500, None]), None, team, residual=False)
+            sample = rows.sample(500, np.random.default_rng(0))
+            found.append(sample.curvature(objective, 0, theta, 500, sign).matrix())
+            held = sample.curvature(objective, 0, theta, 500).matrix()
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-3, atol=1e-4)
+    if sign is not None:  # of the scores with the learner, which are no longer zero
+        assert np.linalg.norm(found[1]) < 0.95 * np.linalg.norm(held)
+
+
 @with_jax_at_night
 def test_a_pass_over_wide_rows_takes_them_as_they_are(convert, monkeypatch):
     broad = convert(np.random.default_rng(1).normal(size=(N, 40)))

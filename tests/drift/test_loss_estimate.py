@@ -147,7 +147,8 @@ def test_with_knots_the_estimate_grows_up_to_the_fences_and_stands_still_beyond(
     inputs = FittedModel.of(detector.estimator_).inputs
     fence = inputs.high[inputs.source == 0].max()
     at_fence = detector.estimate_loss(at(0, fence)).mean
-    losses = [detector.estimate_loss(at(0, each)).mean for each in (fence / 8, fence / 4, fence / 2)]
+    ways = X[:, 0].max() + np.array([0.25, 0.5, 0.75]) * (fence - X[:, 0].max())
+    losses = [detector.estimate_loss(at(0, each)).mean for each in ways]
     assert 1.5 * detector.estimate_loss(X).mean < losses[0] < losses[1] < losses[2] < at_fence
     for beyond in (2 * fence, 1e5):
         assert detector.estimate_loss(at(0, beyond)).mean == pytest.approx(at_fence)

@@ -48,8 +48,7 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     """
     rows, loss, outputs = problem.rows, problem.objective.loss, range(problem.rows.n_outputs)
     # SciPy's ftol is relative to max(|value|, 1); in units of the loss to start with, that is fair.
-    units = np.abs(mean_losses(rows, loss))
-    units[units < _SMALLEST] = 1.0
+    units = _units(rows, loss)
     evidence = Evidence(problem, units)
     for stage in range(ensemble.n_stages):
         so_far = ensemble[: (stage + 1) * rows.n_outputs]
@@ -62,8 +61,8 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
     if len(ensemble) == 0:
         levels, losses = _best_levels(rows, loss, losses)
     for stage in range(ensemble.n_stages, n_stages):
-        stream_seed = SETTLED_SEED if stage < _SETTLED and problem.evidence is not None else seed
-        finders = [Finder(problem, evidence, k, units[k], _stream(stream_seed, k, stage)) for k in outputs]
+        streams = [_stream(problem, seed, output, stage) for output in outputs]
+        finders = [Finder(problem, evidence, k, units[k], stream) for k, stream in enumerate(streams)]
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not lower the loss
             searches = [finder.search(stage, losses[finder.output]) for finder in finders]
             solutions, ridges = zip(*search_side_by_side(searches))
@@ -73,6 +72,30 @@ def boost(problem: BoostingProblem, ensemble: Ensemble, n_stages: int, seed: int
         levels = np.zeros(rows.n_outputs)
         unseen = mean_losses(problem.validation_rows, loss)
         yield Stage(ensemble, losses, unseen, solutions, np.array(ridges), evidence.n_futile)
+
+
+def linear_outputs(problem: BoostingProblem, seed: int) -> tuple[bool, ...]:
+    """Return which outputs `boost` begins with a linear part, before it does."""
+    units = _units(problem.rows, problem.objective.loss)
+    evidence = Evidence(problem, units)
+    finders = [
+        Finder(problem, evidence, k, unit, _stream(problem, seed, k, 0))
+        for k, unit in enumerate(units.tolist())
+    ]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return tuple(search_side_by_side([finder.is_linear() for finder in finders]))
+
+
+def _units(rows: Rows, loss: Loss) -> Array:
+    """Return the mean losses to start with; one in place of none."""
+    units = np.abs(mean_losses(rows, loss))
+    units[units < _SMALLEST] = 1.0
+    return units
+
+
+def _stream(problem: BoostingProblem, seed: int, output: int, stage: int) -> np.random.SeedSequence:
+    is_settled = stage < _SETTLED and problem.evidence is not None
+    return np.random.SeedSequence(SETTLED_SEED if is_settled else seed, spawn_key=(output, stage))
 
 
 def draw_samples(rows: Rows, solver: Solver, seed: int) -> list[Sample]:
@@ -87,10 +110,6 @@ def draw_part(rows: Rows, samples: list[Sample], seed: int) -> Sample | None:
     if samples[-1].complete or 2 * size > rows.n_rows:
         return None
     return rows.part(size, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))))
-
-
-def _stream(seed: int, output: int, stage: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(seed, spawn_key=(output, stage))
 
 
 def _best_levels(rows: Rows, loss: Loss, losses: Array) -> tuple[Array, Array]:

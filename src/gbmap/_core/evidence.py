@@ -17,7 +17,13 @@ has taken a share gamma_j / n by learning noise: what is left of it is so much t
 Columns in groups have an alpha each, told by the numbers of the group.
 
 A linear part has a prior of its own, by the same update. It is found again with each alpha, so that T can be
-that of its own residuals, over the rows less the numbers that they determine.
+that of its own residuals, over the rows less the numbers that they determine. The curvature H of classes
+falls as weights grow, of which MacKay's update knows nothing. If log |H + R| grows by d with the logarithm of
+alpha, through H alone, the evidence is largest where
+
+    alpha  =  (gamma - d + h) / (|w|^2 + h tau),
+
+brought to a form without negative terms, so that it can be taken step by step.
 """
 
 from __future__ import annotations
@@ -36,10 +42,13 @@ from gbmap._core.weak_learner import Solution
 from gbmap._utils.typing import Array, IntArray
 
 # h, and that of the linear part of classes, which a few rows may tell apart with any weights.
-_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 3.0
+_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 2.0
 # The first guess of the variance of further groups is so many times smaller than that of the first group:
 # bends are many, and the units of some of them are small.
 _NARROWER = 64.0
+# The offset of a linear part has so small a share of its curvature as its ridge; how the curvature of classes
+# turns with the logarithm of the ridge is told by such a step of it.
+_FREE, _TURN = 1e-6, 1e-2
 # The ridge of the linear part matters if it leaves more than this share of its numbers undetermined.
 _UNDETERMINED = 1e-3
 # A learner is noise if the rows become likelier by it by less than so much for each number that they
@@ -138,23 +147,48 @@ class Evidence:
         """Return the ridges that a linear part, found with some, asks for, and whether that matters."""
         settings, w = self._problem.evidence, found.theta[1:-1]
         n_active = np.count_nonzero((self._problem.rows.units.inverse_scale != 0) & ~self._problem.is_bend)
-        groups = self._problem.groups[:-1]
+        n_groups, groups = self._problem.n_groups, self._problem.groups[:-1]
         if settings is None or settings.target_spread[output] < _SMALLEST_SPREAD:
-            return np.zeros(self._problem.n_groups), False
-        curvature, n_rows = _curvature(self._problem, output, found.theta)
-        told = _Told(
-            determined_numbers(curvature.without_last(), 2 * ridge[groups], groups, n_rows),
-            np.bincount(groups, w**2, self._problem.n_groups),
-        )
-        determined = float(told.determined.sum())
-        left = max(1 - determined / settings.n_rows, 1 / settings.n_rows)
-        loss = min(found.value / left, self._first_losses[output])
+            return np.zeros(n_groups), False
         is_residual = self._problem.objective.loss.degree > 0
+        curvature, n_rows = _curvature(self._problem, output, found.theta, found.sign)
+        size = np.bincount(groups, w**2, n_groups)
+        if is_residual:
+            determined = determined_numbers(curvature.without_last(), 2 * ridge[groups], groups, n_rows)
+            told = _Told(determined, size)
+        else:
+            determined, turned = self._of_linear_classes(output, found, ridge, curvature, n_rows)
+            alpha = 2 * settings.n_rows * ridge
+            told = _Told(determined - turned.clip(max=0.0), size + turned.clip(min=0.0) / alpha)
+        left = max(1 - float(determined.sum()) / settings.n_rows, 1 / settings.n_rows)
+        loss = min(found.value / left, self._first_losses[output])
         alpha = self._alpha(
             settings, output, told, _PRIOR_NUMBERS if is_residual else _PRIOR_NUMBERS_OF_LINEAR_CLASSES
         )
         asked = self._unit(output, loss) * alpha / (2 * settings.n_rows)
-        return asked, bool(determined < (1 - _UNDETERMINED) * n_active)
+        return asked, bool(determined.sum() < (1 - _UNDETERMINED) * n_active)
+
+    def _of_linear_classes(
+        self, output: int, found: Solution, ridge: Array, curvature: Curvature, n_rows: int
+    ) -> tuple[Array, Array]:
+        """Return how many numbers of each group are determined, and how log |H + R| grows with log R by H.
+
+        With the curvature H at the weights found; the offset is free, so it has a group of its own.
+        """
+        n_groups = self._problem.n_groups
+        groups = np.append(self._problem.groups[:-1], n_groups)
+        free = _FREE * float(curvature.times(np.eye(curvature.size)[:, -1:])[-1, 0])
+        ridges = np.append(2 * ridge[groups[:-1]], max(free, np.finfo(float).tiny))
+        inverse = InverseCurvature.of(curvature, ridges, n_rows)
+        turned = np.zeros(n_groups)
+        for group in range(n_groups):
+            held = np.where(groups == group, ridges, 0.0) * np.append(found.theta[1:-1], 0.0)
+            if held.any():
+                theta = found.theta.copy()
+                theta[1:] -= _TURN * inverse.solve(held)
+                elsewhere, _ = _curvature(self._problem, output, theta, found.sign)
+                turned[group] = inverse.trace_of_change(elsewhere) / _TURN
+        return inverse.determined(groups)[:-1], turned
 
     def bends(self, output: int, theta: Array, loss: float, reached: float) -> bool:
         """Return whether (a, w, c) brings more than noise, given the mean losses without and with it."""
@@ -261,11 +295,16 @@ class _Count:
         return np.bincount(self.groups, shares, int(self.groups.max()) + 1)
 
 
-def _curvature(problem: BoostingProblem, output: int, theta: Array) -> tuple[Curvature, int]:
-    """Return the curvature of the mean loss in (w, c) of a learner, and how many rows it is of."""
+def _curvature(
+    problem: BoostingProblem, output: int, theta: Array, sign: int | None = None
+) -> tuple[Curvature, int]:
+    """Return the curvature of the mean loss in (w, c) of a learner, and how many rows it is of.
+
+    Of a learner that the scores do not hold the sign is given.
+    """
     sample = problem.samples[0]
     n_rows = min(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), sample.n_rows)
-    return sample.curvature(problem.objective, output, theta, n_rows), n_rows
+    return sample.curvature(problem.objective, output, theta, n_rows, sign), n_rows
 
 
 def determined_numbers(curvature: Curvature, ridges: Array, groups: IntArray, n_rows: int) -> Array:
@@ -273,24 +312,90 @@ def determined_numbers(curvature: Curvature, ridges: Array, groups: IntArray, n_
 
     Of a curvature H that is made of so many rows.
     """
-    n, scale, rng = len(ridges), 1 / np.sqrt(ridges), np.random.default_rng(0)
-    rank, n_groups = min(n, n_rows), int(groups.max()) + 1
+    return InverseCurvature.of(curvature, ridges, n_rows).determined(groups)
 
-    def scaled(V: Array) -> Array:
-        return scale[:, None] * curvature.times(scale[:, None] * V)
 
-    if n <= _FULL_SIZE:
-        H = scale[:, None] * curvature.matrix() * scale
-        return np.bincount(groups, 1 - _of_squares(_inverse_root(H), axis=0), n_groups).clip(min=0.0)
-    if rank <= _FULL_RANK:  # all that there is lies in the span of so many products
-        Q = np.linalg.qr(scaled(rng.standard_normal((n, rank))))[0]
-        determined = _of_squares(Q, axis=1) - _of_squares(Q @ _inverse_root(Q.T @ scaled(Q)).T, axis=1)
-        return np.bincount(groups, determined, n_groups).clip(min=0.0)
-    probes = rng.choice([-1.0, 1.0], size=(_PROBES, n))
-    matrix = LinearOperator((n, n), lambda v: scaled(v[:, None])[:, 0] + v, dtype=float)
-    solved = np.array([cg(matrix, probe, rtol=_PRECISION, maxiter=_STEPS)[0] for probe in probes])
-    determined = np.bincount(groups, 1 - (probes * solved).mean(axis=0), n_groups).clip(min=0.0)
-    return determined * min(1.0, n_rows / max(float(determined.sum()), 1.0))
+@dataclass(frozen=True)
+class InverseCurvature:
+    """(H + R)^-1, exactly or about; in units in which R is the identity the inverse is M.
+
+    Attributes
+    ----------
+    curvature : Curvature
+        H.
+    scale : array of shape (n,)
+        R^(-1/2).
+    left, right : arrays of shape (k, n)
+        The trace of M A is that of left A right^T, for what rows may tell of.
+    span : array of shape (n,)
+        What rows may tell of each number, one at most.
+    most : float
+        They determine no more numbers.
+    matrix : array of shape (n, n) or None
+        H in these units, if it is taken as a whole.
+    basis : array of shape (n, k) or None
+        Orthonormal vectors of what rows may tell of, if that is less than all.
+    """
+
+    curvature: Curvature
+    scale: Array
+    left: Array
+    right: Array
+    span: Array
+    most: float
+    matrix: Array | None = None
+    basis: Array | None = None
+
+    @classmethod
+    def of(cls, curvature: Curvature, ridges: Array, n_rows: int) -> InverseCurvature:
+        """Return that of a curvature that is made of so many rows, given the diagonal of R."""
+        n, scale, rng = len(ridges), 1 / np.sqrt(ridges), np.random.default_rng(0)
+        rank, whole = min(n, n_rows), np.ones(n)
+        if n <= _FULL_SIZE:
+            H = scale[:, None] * curvature.matrix() * scale
+            inverse = _inverse_root(H)
+            return cls(curvature, scale, inverse, inverse, whole, np.inf, matrix=H)
+        if rank <= _FULL_RANK:  # all that there is lies in the span of so many products
+            Q = np.linalg.qr(_scaled(curvature, scale, rng.standard_normal((n, rank))))[0]
+            inverse = _inverse_root(Q.T @ _scaled(curvature, scale, Q)) @ Q.T
+            return cls(curvature, scale, inverse, inverse, _of_squares(Q, axis=1), np.inf, basis=Q)
+        probes = rng.choice([-1.0, 1.0], size=(_PROBES, n))
+        solved = np.array([_solved(curvature, scale, probe) for probe in probes])
+        return cls(curvature, scale, probes / _PROBES, solved, whole, float(n_rows))
+
+    def determined(self, groups: IntArray) -> Array:
+        """Return the traces of H (H + R)^-1 over groups of numbers, (G,)."""
+        each = self.span - (self.left * self.right).sum(axis=0)
+        found = np.bincount(groups, each, int(groups.max()) + 1).clip(min=0.0)
+        return found * min(1.0, self.most / max(float(found.sum()), 1.0))
+
+    def solve(self, v: Array) -> Array:
+        """Return (H + R)^-1 v."""
+        v = self.scale * v
+        if self.matrix is None and self.basis is None:
+            return self.scale * _solved(self.curvature, self.scale, v)
+        rest = 0.0 if self.basis is None else v - self.basis @ (self.basis.T @ v)
+        return self.scale * (rest + self.left.T @ (self.left @ v))
+
+    def trace_of_change(self, other: Curvature) -> float:
+        """Return the trace of (H + R)^-1 (H' - H)."""
+        if self.matrix is not None:
+            change = self.scale[:, None] * other.matrix() * self.scale - self.matrix
+            return float(np.vdot(self.left, self.left @ change))
+        before, after = (_scaled(each, self.scale, self.right.T) for each in (self.curvature, other))
+        return float(np.vdot(self.left.T, after - before))
+
+
+def _scaled(curvature: Curvature, scale: Array, V: Array) -> Array:
+    return scale[:, None] * curvature.times(scale[:, None] * V)
+
+
+def _solved(curvature: Curvature, scale: Array, v: Array) -> Array:
+    """Return about M v, by conjugate gradients."""
+    n = len(scale)
+    matrix = LinearOperator((n, n), lambda v: _scaled(curvature, scale, v[:, None])[:, 0] + v, dtype=float)
+    solved: Array = cg(matrix, v, rtol=_PRECISION, maxiter=_STEPS)[0]
+    return solved
 
 
 def _inverse_root(H: Array) -> Array:

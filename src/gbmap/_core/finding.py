@@ -65,9 +65,14 @@ class Finder:
 
     def first_learner(self, loss: float) -> Search[tuple[Solution, Array]]:
         """Return the first learner of the output and its ridges: a linear part, if that does."""
-        if self.problem.may_be_linear and (yield from self._is_nearly_linear()):
+        linear = self.problem.linear
+        if (yield from self.is_linear()) if linear is None else linear[self.output]:
             return (yield from self._linear_part(loss))
         return (yield from self.learner(loss))
+
+    def is_linear(self) -> Search[bool]:
+        """Return whether the first learner of the output is to be a linear part."""
+        return self.problem.may_be_linear and (yield from self._is_nearly_linear())
 
     def _fitted(self, fit: Fit, ridge: Array) -> Search[Solution]:
         return fit(self.problem.with_ridge(ridge), self.output, self.unit, np.random.default_rng(self.stream))

@@ -78,6 +78,8 @@ class BoostingProblem:
         What it takes to find the ridge of each learner; None if it is that of the objective.
     inputs : Inputs or None
         What the columns of the rows are; None if they are all of one kind.
+    linear : tuple of bool, or None
+        Which outputs begin with a linear part; None if the first stage is to find out.
     """
 
     rows: Rows
@@ -89,6 +91,7 @@ class BoostingProblem:
     inputs: Inputs | None = None
     straight_sample: Sample | None = None
     part: Sample | None = None
+    linear: tuple[bool, ...] | None = None
 
     @cached_property
     def groups(self) -> IntArray:

@@ -270,10 +270,12 @@ class Sample(Rows):
         """
 
     @abstractmethod
-    def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:
+    def curvature(
+        self, objective: Objective, output: int, theta: Array, n_rows: int, sign: int | None = None
+    ) -> Curvature:
         """Return the Gauss-Newton matrix of the mean loss in (w, c), of about so many rows.
 
-        It is that of a learner that the scores hold already.
+        It is that of a learner that the scores hold already, or of one with a sign that they do not hold.
         """
 
     @abstractmethod

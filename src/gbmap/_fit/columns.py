@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +23,16 @@ _CATEGORY_ROWS, MOST_CATEGORIES = 2, 100
 # Beyond its fences a column counts as if it were at them. They lie this many times as far beyond nearly all
 # of it, but for such a share on either side, as that reaches: columns of long tails are not cut.
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
+# Of fewer rows, less than five of which are beyond nearly all, these do not tell how far a column reaches.
+FEW_TO_TELL_FENCES = 1_000
 # Knots that are closer than this share of the range of a column are one: slopes between them would be noise.
-_CLOSE_KNOTS = 1e-3
+_CLOSE_KNOTS = 1e-6
 _WHOLE = (-np.inf, np.inf, False)  # the one piece of a column that does not bend
-# A bend counts as one that differs from a linear function by this share of its spread at least.
-_LEAST_BENT = 0.1
+# A bend counts as one that differs from a linear function by this share of its spread at least; of that of
+# the rows amid the column, if a few others have most of it, but for so small a share.
+_LEAST_BENT, _LEAST_MIDDLE = 0.1, 1e-3
+# The quartiles of a normal column lie so many deviations apart.
+_QUARTILES = 1.35
 _SMALLEST = np.finfo(np.float64).tiny
 # So few values of a column are looked up one by one; of more, each different one.
 _FEW_VALUES = 50
@@ -217,7 +222,9 @@ def shares_of_spread(sample: ColumnSample, inputs: Inputs) -> Array:
         products = (hinges * weight) @ hinges.T
         lengths = products[0, 0] * np.diagonal(products)[1:]
         alike = np.divide(products[0, 1:] ** 2, lengths, out=np.zeros(len(bends)), where=lengths > 0)
-        shares[bends] = np.sqrt((1 - alike).clip(min=_LEAST_BENT**2))
+        amid = _Spread.of(x, weight).middle / max(careful_moments(x, weight)[1], _SMALLEST)
+        least = _LEAST_BENT * float(np.clip(amid, _LEAST_MIDDLE, 1.0))
+        shares[bends] = np.sqrt((1 - alike).clip(min=least**2))
     of_categories = shares[len(inputs) - len(inputs.code) :]
     for k in np.unique(inputs.category_source).tolist():
         own = inputs.category_source == k
@@ -225,6 +232,19 @@ def shares_of_spread(sample: ColumnSample, inputs: Inputs) -> Array:
         variance = frequency * (1 - frequency)
         of_categories[own] = np.sqrt(variance.mean() / variance.clip(min=_SMALLEST))
     return shares
+
+
+def closer_fences(sample: ColumnSample, inputs: Inputs) -> Inputs:
+    """Return the inputs with fences as far beyond all rows, which the sample holds, as nearly all reach.
+
+    Those of few rows that bend: a slope that changes where rows are is not followed far beyond them.
+    """
+    low, high = inputs.low.copy(), inputs.high.copy()
+    for k in np.unique(inputs.number_source[inputs.has_limits]).tolist():
+        own, is_there = inputs.number_source == k, ~np.isnan(sample.X[:, k])
+        near = _Spread.of(sample.X[is_there, k].astype(np.float64), sample.weight[is_there]).near_fences
+        low[own], high[own] = np.maximum(low[own], near[0]), np.minimum(high[own], near[1])
+    return replace(inputs, low=low, high=high)
 
 
 def moments_of_sample(sample: ColumnSample) -> Moments:
@@ -279,11 +299,23 @@ class _Spread:
         return low, high
 
     @property
+    def middle(self) -> float:
+        """The deviation that a normal column of the same quartiles has."""
+        low, high = self.quantiles(np.array([0.25, 0.75])).tolist()
+        return (high - low) / _QUARTILES
+
+    @property
     def fences(self) -> tuple[float, float]:
         """Where the column ends to count: as far beyond nearly all of it as this reaches."""
         low, high = self.nearly_all
         beyond = _FENCE * (high - low)
         return low - beyond, high + beyond
+
+    @property
+    def near_fences(self) -> tuple[float, float]:
+        """As far beyond all of the column as nearly all of it reaches."""
+        low, high = self.nearly_all
+        return float(self.values[0]) - (high - low), float(self.values[-1]) + (high - low)
 
     def fits(self, dtype: Any) -> bool:
         """Return whether a type can hold how far values are from the fences, wherever these lie."""

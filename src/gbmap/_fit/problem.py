@@ -17,6 +17,7 @@ from gbmap._core.boosting import (
     boost,
     draw_part,
     draw_samples,
+    linear_outputs,
     mean_losses,
 )
 from gbmap._core.ensemble import Ensemble
@@ -29,7 +30,13 @@ from gbmap._core.problem import BoostingProblem, EvidenceSettings, Solver
 from gbmap._core.rows import Rows, Sample
 from gbmap._core.units import Units
 from gbmap._core.weak_learner import digits_do
-from gbmap._fit.columns import moments_of_sample, plan_inputs, shares_of_spread
+from gbmap._fit.columns import (
+    FEW_TO_TELL_FENCES,
+    closer_fences,
+    moments_of_sample,
+    plan_inputs,
+    shares_of_spread,
+)
 from gbmap._fit.initial import InitialModel
 from gbmap._fit.records import StageRecord
 from gbmap._fit.sources import Source
@@ -145,14 +152,46 @@ class FitProblem:
         loss, activation = settings.loss, ACTIVATIONS[settings.activation](settings.beta)
         objective, residual = Objective(loss, activation, ridge=0.0), loss.degree > 0
         table = source.table(initial, objective, collapse_below=source.sample_sizes(source.shape[1])[0])
-        sample = _column_sample(table, source.shape[1], settings.sample_seed, team)
+        sample, is_few = _column_sample(table, source.shape[1], settings.sample_seed, team)
         inputs = settings.inputs or _inputs_of(sample, settings, source.n_effective)
+
+        def of_inputs(inputs: Inputs) -> FitProblem:
+            return cls._of_rows(settings, source, table, objective, sample, inputs, team)
+
+        problem = of_inputs(inputs)
+        if settings.inputs is None and is_few:
+            linear = linear_outputs(problem.engine, settings.seed)
+            # Several targets share their inputs: what one of them is must not move the others.
+            is_told_by_one = len(linear) == 1 or not problem.engine.may_be_linear
+            if inputs.has_limits.any() and is_told_by_one and not any(linear):
+                problem = of_inputs(closer_fences(sample, inputs))
+            problem = replace(problem, engine=replace(problem.engine, linear=linear))
+        source.release()
+        if validation is not None:
+            others = validation.table(initial, objective).with_inputs(problem.inputs)
+            unseen = others.in_units(problem.rows.units, team, residual=residual)
+            validation.release()
+            problem = replace(problem, engine=replace(problem.engine, validation_rows=unseen))
+        return problem
+
+    @classmethod
+    def _of_rows(
+        cls,
+        settings: FitSettings,
+        source: Source,
+        table: Table,
+        objective: Objective,
+        sample: ColumnSample,
+        inputs: Inputs,
+        team: ThreadTeam,
+    ) -> FitProblem:
+        """Bring the rows to standard units, given their inputs, and a sample of what these are made of."""
         fixed, n_effective = settings.fixed_l2_regularization, source.n_effective
         found = in_standard_units(
             table.with_inputs(inputs),
             team,
             standardize=settings.standardize,
-            residual=residual,
+            residual=objective.loss.degree > 0,
             ridge=None if settings.standardize else fixed or 0.0,
             shares=shares_of_spread(sample, inputs) if fixed is None else 1.0,
             may_narrow=fixed is None and digits_do(settings.tol, np.dtype(np.float32)),
@@ -160,17 +199,11 @@ class FitProblem:
         rows, units, spread = found.rows, found.rows.units, found.target_deviation
         _check_spread(spread, settings.beta)
         evidence = EvidenceSettings(n_effective, spread / units.target_scale) if fixed is None else None
-        source.release()
-        unseen = None
-        if validation is not None:
-            others = validation.table(initial, objective).with_inputs(inputs)
-            unseen = others.in_units(units, team, residual=residual)
-            validation.release()
         objective, ridge_unit = _with_ridge(objective, settings, units)
         solver = _solver(settings, inputs, source.sample_sizes(len(inputs), rows.n_outputs))
         samples = draw_samples(rows, solver, settings.sample_seed)
         extra = _straight_sample(samples[0], inputs), draw_part(rows, samples, settings.sample_seed)
-        engine = BoostingProblem(rows, unseen, samples, objective, solver, evidence, inputs, *extra)
+        engine = BoostingProblem(rows, None, samples, objective, solver, evidence, inputs, *extra)
         first = [samples[0].remember(k) for k in range(rows.n_outputs)]
         moments = (found.moments if inputs.is_plain else moments_of_sample(sample)), found.moments
         return cls(engine, *moments, spread, settings.activation, ridge_unit, n_effective, first)
@@ -330,11 +363,13 @@ def _straight_sample(sample: Sample, inputs: Inputs) -> Sample | None:
     return sample.of_columns(kept)
 
 
-def _column_sample(table: Table, n_columns: int, seed: int, team: ThreadTeam) -> ColumnSample:
+def _column_sample(table: Table, n_columns: int, seed: int, team: ThreadTeam) -> tuple[ColumnSample, bool]:
+    """Return some of the rows, and whether they are all that there are, and too few to tell fences by."""
     stream = np.random.SeedSequence(seed, spawn_key=(0,))
     least, most = _ROWS_FOR_INPUTS
     size = min(max(_NUMBERS_FOR_INPUTS // n_columns, least), most)
-    return table.column_sample(size, np.random.default_rng(stream), team)
+    sample = table.column_sample(size, np.random.default_rng(stream), team)
+    return sample, sample.X.shape[0] < min(size, FEW_TO_TELL_FENCES)
 
 
 def _inputs_of(sample: ColumnSample, settings: FitSettings, n_effective: float) -> Inputs:

@@ -245,12 +245,16 @@ class DeviceRows(Sample):
             self._standard_X = A
         return A
 
-    def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:
+    def curvature(
+        self, objective: Objective, output: int, theta: Array, n_rows: int, sign: int | None = None
+    ) -> Curvature:
         some = every(self.n_rows, n_rows)
         A, y, F = self._standard_rows()[some, :], self.y[output][some], self.F[output][some]
         weight = self._xp.ones_like(y) if self.weight is None else self.weight[some]
-        slope = objective.activation.slope(product(A, asarray_like(theta[1:], A)))
-        share = objective.loss.curvature(y, F) * slope**2 * weight / self._xp.sum(weight)
+        z = product(A, asarray_like(theta[1:], A))
+        f = F if sign is None else F + (float(theta[0]) + sign * objective.activation.value(z))
+        slope = objective.activation.slope(z)
+        share = objective.loss.curvature(y, f) * slope**2 * weight / self._xp.sum(weight)
 
         def times(V: Array) -> Array:
             along_z = product(A, asarray_like(V, A)) * share[:, None]

@@ -462,12 +462,17 @@ class MemoryRows(Sample):
         diagonal: Array = np.concatenate([[curvature.sum()], along_w, [weight.sum()]])
         return diagonal + objective.ridge_diagonal(active)
 
-    def curvature(self, objective: Objective, output: int, theta: Array, n_rows: int) -> Curvature:
+    def curvature(
+        self, objective: Objective, output: int, theta: Array, n_rows: int, sign: int | None = None
+    ) -> Curvature:
         some = every(self.n_rows, n_rows)
         X, weight = self.blocks.X[some], None if self.weight is None else self.weight[some]
         v, d = self.units.fold(theta[1:-1], theta[-1])
-        share = objective.loss.curvature(self.y[output, some], self.F[output, some]).astype(np.float64)
-        share *= objective.activation.slope((X @ v).astype(np.float64) + d) ** 2
+        z, f = (X @ v).astype(np.float64) + d, self.F[output, some]
+        if sign is not None:
+            f = f + (theta[0] + sign * objective.activation.value(z))
+        share = objective.loss.curvature(self.y[output, some], f).astype(np.float64)
+        share *= objective.activation.slope(z) ** 2
         share *= 1.0 if weight is None else weight
         share /= X.shape[0] if weight is None else weight.sum(dtype=np.float64)
         if self.blocks.is_dense:  # a sample of dense rows is in standard units already
