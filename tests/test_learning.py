@@ -80,6 +80,19 @@ def test_embedded_sets_are_learned_as_well_as_by_a_linear_model(
     assert score > baseline - below_linear_at_most
 
 
+def test_one_giant_among_the_targets_is_not_learned():
+    errors = []
+    for seed in range(3, 6):
+        rng = np.random.default_rng(seed)
+        X, new = rng.normal(size=(400, 5)), rng.normal(size=(2000, 5))
+        y = X[:, 0] + rng.normal(size=400)
+        y[7] = 300.0
+        found = GBMAPRegressor(random_state=0).fit(X, y).predict(new) - new[:, 0]
+        errors.append(np.sqrt(np.mean((found - found.mean()) ** 2)))
+    assert max(errors) < 3.5  # with learners that help one row only 18
+    assert np.median(errors) < 1.8
+
+
 def test_the_embedding_is_a_better_place_for_neighbours():
     X, y = make_synth_cos(4000, 20, task="classification", rotate=True, random_state=0)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)

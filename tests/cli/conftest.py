@@ -209,6 +209,7 @@ def rare(folder):
     rng = np.random.default_rng(0)
     rows["street"] = rng.choice([f"street {i}" for i in range(40)], len(rows), p=[0.3, 0.3, *[0.4 / 38] * 38])
     rows.loc[::9, "street"] = None
+    rows.loc[1, "street"] = "a street of one row"
     rows["price"] = (
         rows["price"].astype(float)
         + 30 * (rows["street"] == "street 0")

@@ -464,7 +464,7 @@ WRONG = {
     "a category of numbers that differ": (
         frame_of(rng.permutation(N) + 0.5),
         {"category": ["x"]},
-        r"column 'x' cannot be a category .* none of its values occurs in 4 rows or more; leave that out",
+        r"column 'x' cannot be a category .* none of its values occurs in 2 rows or more; leave that out",
     ),
     "one class": (
         frame_of(NOISE, cycle("a")),

@@ -130,10 +130,11 @@ def _grow(
         grown = _appended(problem, ensemble, solutions, helps, levels)
         failed = helps & ~(np.abs(grown.weights[last]).max(axis=1) < _LARGEST)
         if not failed.any():
-            before = [rows.remember(k) for k in range(rows.n_outputs)]
+            before, was = [rows.remember(k) for k in range(rows.n_outputs)], problem.row_losses()
             rows.add_last_learners(grown, rows.n_outputs)
             reached = mean_losses(rows, loss)
             failed = helps & ~(reached <= losses + rounding)  # the user's units may have cost one its digits
+            failed |= helps & ~problem.help_several(was)
             if not failed.any():
                 return grown, reached
             for k, score in enumerate(before):

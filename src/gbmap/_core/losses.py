@@ -467,6 +467,11 @@ class RowLosses(NamedTuple):
         """The mean loss."""
         return float(np.average(self.values, weights=self.weight))
 
+    def helps_several(self, other: RowLosses, n_rows: float) -> bool:
+        """Return whether the rows, which count as so many, gain there without the one that gains most."""
+        gains, one = self.values - other.values, self.weight.sum() / n_rows
+        return bool(self.weight @ gains > (np.minimum(self.weight, one) * gains).max())
+
     def trimmed_with(self, other: RowLosses, share: float) -> tuple[float, float]:
         """Return the mean losses here and there, without a share of the rows: those that gain most there."""
         counted = np.flatnonzero(self.weight)

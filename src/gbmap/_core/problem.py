@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gbmap._core.inputs import Inputs
+from gbmap._core.losses import RowLosses
 from gbmap._core.objective import Objective
 from gbmap._core.rows import Rows, Sample
 from gbmap._utils.typing import Array, IntArray
@@ -92,6 +93,20 @@ class BoostingProblem:
     straight_sample: Sample | None = None
     part: Sample | None = None
     linear: tuple[bool, ...] | None = None
+
+    def row_losses(self) -> list[RowLosses]:
+        """Return the loss of every row for each output, if these are few and the fit finds its ridge."""
+        few = self.samples[0]
+        if self.evidence is None or not few.complete:
+            return []
+        return [few.row_losses(self.objective.loss, output) for output in range(few.n_outputs)]
+
+    def help_several(self, before: list[RowLosses]) -> Array:
+        """Return for which outputs more than one row gains, given what `row_losses` told before."""
+        if self.evidence is None or not before:
+            return np.ones(self.rows.n_outputs, dtype=bool)
+        n_rows = self.evidence.n_rows
+        return np.array([was.helps_several(now, n_rows) for was, now in zip(before, self.row_losses())])
 
     @cached_property
     def groups(self) -> IntArray:

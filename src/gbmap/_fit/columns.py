@@ -19,7 +19,7 @@ from gbmap._utils.typing import Array
 # for all its bends, and so many rows for each.
 _KNOTS, _KNOTS_OF_FEW, _FEW_ROWS, _MOST_BENDS, _ROWS_PER_BEND = 8, 5, 2_000, 300, 10
 # A category has an input of its own if it has so many rows; so many of a column may.
-_CATEGORY_ROWS, MOST_CATEGORIES = 2, 100
+CATEGORY_ROWS, MOST_CATEGORIES = 2, 100
 # Beyond its fences a column counts as if it were at them. They lie this many times as far beyond nearly all
 # of it, but for such a share on either side, as that reaches: columns of long tails are not cut.
 _SHARE_BEYOND, _FENCE = 0.005, 5.0
@@ -358,4 +358,4 @@ def _frequent(x: Array, weight: Array, n_rows: float) -> Array:
         return values
     rows = np.bincount(group, weight) * (n_rows / weight.sum())
     kept = np.argsort(-rows, kind="stable")[:MOST_CATEGORIES]
-    return np.sort(values[kept[rows[kept] >= _CATEGORY_ROWS]])
+    return np.sort(values[kept[rows[kept] >= CATEGORY_ROWS]])

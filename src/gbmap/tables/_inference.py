@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gbmap._fit.columns import MOST_CATEGORIES
+from gbmap._fit.columns import CATEGORY_ROWS, MOST_CATEGORIES
 from gbmap._utils.optional import require
 from gbmap._utils.text import counted
 from gbmap._utils.typing import Array
@@ -23,14 +23,10 @@ from gbmap.tables.schema import EMPTY, FREE_TEXT, IDENTIFIER, PLAIN, RUNNING, UN
 MOST_LEVELS = MOST_CATEGORIES  # that become inputs of an estimator
 _LEVELS_COUNTED = 10_000
 NUMBERS_COUNTED = 1_000  # while all values are numbers
-_LEAST_COVERAGE = 0.1
+# Text is a category if values that so many rows have, or such a share of few, are such a share of all.
+_OFTEN, _OFTEN_OF_FEW, _LEAST_COVERAGE = 10, 0.02, 0.1
 _LONG = 2**53
 _SURELY_TWICE = 10.0  # minus the logarithm of the chance that numbers all differ
-
-
-def least_frequency(n_rows: int) -> int:
-    """Return in how many rows a category must occur to become an input of its own."""
-    return min(10, max(2, n_rows // 50))
 
 
 class ColumnProfile:
@@ -337,15 +333,15 @@ class ColumnProfile:
         )
 
     def _category(self, *, forced: bool = False) -> Column:
-        least = least_frequency(self.n_rows)
-        frequent = {level: n for level, n in self.levels.most_common(MOST_LEVELS) if n >= least}
-        is_covered = sum(frequent.values()) >= _LEAST_COVERAGE * self.n_present
-        if not frequent and self.asked == "category":
+        repeated = {level: n for level, n in self.levels.most_common(MOST_LEVELS) if n >= CATEGORY_ROWS}
+        least = min(_OFTEN, _OFTEN_OF_FEW * self.n_rows)
+        is_covered = sum(n for n in repeated.values() if n >= least) >= _LEAST_COVERAGE * self.n_present
+        if not repeated and self.asked == "category":
             raise TableError(
                 f"{self.label}: column {shown(self.name)} cannot be a category (--category), since none of "
-                f"its values occurs in {least} rows or more; leave that out, or drop the column."
+                f"its values occurs in {CATEGORY_ROWS} rows or more; leave that out, or drop the column."
             )
-        if not frequent or not (is_covered or forced):
+        if not repeated or not (is_covered or forced):
             if max(self.levels.values()) == 1:
                 return self._dropped(f"{IDENTIFIER}: it differs in every row")
             return self._dropped(f"{FREE_TEXT}: hardly any of its values occurs often")
@@ -355,7 +351,7 @@ class ColumnProfile:
             mixed = (
                 f"{self.n_numbers:,} of its {self.n_valid:,} values are numbers, which count as categories"
             )
-        return Column(self.name, "category", reason, self.n_missing, levels=tuple(frequent), reading=mixed)
+        return Column(self.name, "category", reason, self.n_missing, levels=tuple(repeated), reading=mixed)
 
 
 def _first(batch: Batch, name: str, column: Any, marked: Array) -> str:
