@@ -567,7 +567,7 @@ def test_passes_in_float32_over_rows_of_float64_keep_the_digits_of_columns(monke
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     nothing = Ensemble.empty(wide.n_columns, 1, "softplus", wide.units.center)
     for rows in (wide, narrow):
-        rows.add_last_learner(nothing.append(thetas[0], -1, 5.0, 0, wide.units))
+        rows.add_last_learners(nothing.append(thetas[0], -1, 5.0, 0, wide.units))
     np.testing.assert_allclose(narrow.F, wide.F, rtol=1e-5, atol=1e-5)
 
 
@@ -577,7 +577,7 @@ def test_a_part_follows_the_scores_and_has_the_sums_of_its_rows(monkeypatch):
     part = rows.part(1_000, np.random.default_rng(0))
     chosen, theta = rows.samples[-1].chosen, candidates(rows.n_columns, 1)
     nothing = Ensemble.empty(rows.n_columns, 1, "softplus", rows.units.center)
-    rows.add_last_learner(nothing.append(theta[0], 1, 5.0, 0, rows.units))
+    rows.add_last_learners(nothing.append(theta[0], 1, 5.0, 0, rows.units))
     np.testing.assert_array_equal(part.F, rows.F[:, chosen])
     assert not part.complete
     assert part.mean_loss(SquaredError(), 0) == pytest.approx(

@@ -286,6 +286,8 @@ class MemoryRows(Sample):
         n_groups = min(self.blocks.n_blocks, _GROUPS)
         sums = np.zeros((n_groups, len(vector) + 1))
         n_at_a_time = max(256, _JOINT_BYTES // dtype.itemsize // max(len(signs), self.n_columns))
+        if not self.blocks.is_dense:  # whose blocks are not cut
+            n_at_a_time = self.blocks.piece_rows
 
         def work(groups: Iterator[int]) -> None:
             buffer = self.blocks.buffer(n_at_a_time)
