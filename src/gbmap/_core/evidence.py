@@ -42,7 +42,7 @@ from gbmap._core.weak_learner import Solution
 from gbmap._utils.typing import Array, IntArray
 
 # h, and that of the linear part of classes, which a few rows may tell apart with any weights.
-_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 2.0
+_PRIOR_NUMBERS, _PRIOR_NUMBERS_OF_LINEAR_CLASSES = 0.3, 3.0
 # The first guess of the variance of further groups is so many times smaller than that of the first group:
 # bends are many, and the units of some of them are small.
 _NARROWER = 64.0
