@@ -299,6 +299,15 @@ def test_what_the_data_determines_is_found_exactly_or_about(monkeypatch):
     assert determined_numbers(products, ridges, groups, 200) == expected
 
 
+def test_what_rows_of_float32_determine_by_small_ridges_is_found_beside_their_rounding():
+    rng = np.random.default_rng(0)
+    J = rng.normal(size=(2000, 4)) @ rng.normal(size=(4, 40))  # forty columns that tell four numbers
+    found = determined_numbers(
+        CurvatureOfRows(J.astype(np.float32)), np.full(40, 1e-4), np.zeros(40, dtype=np.intp), 2000
+    )
+    assert_allclose(found, [4.0], atol=0.5)
+
+
 @pytest.mark.parametrize(
     ("full_size", "full_rank", "precision"), [(600, 300, 1e-9), (10, 300, 1e-9), (10, 10, 0.3)]
 )

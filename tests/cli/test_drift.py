@@ -266,6 +266,22 @@ def test_rows_whose_class_is_missing_or_unknown_count_by_their_columns_alone(run
     assert ended.err.count("\n") == 1
 
 
+def test_that_the_fit_left_out_rows_without_a_target_is_said_where_something_is_found(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(16, 95, 900).round(1), "town": rng.choice(["a", "b"], 900)})
+    frame["wage"] = (frame["age"] + rng.normal(0, 5, 900)).where(frame["age"] < 68).round(2)
+    frame[:600].to_csv(tmp_path / "rows.csv", index=False)
+    frame[600:].drop(columns="wage").to_csv(tmp_path / "new.csv", index=False)
+    frame[600:].dropna().to_csv(tmp_path / "working.csv", index=False)
+    model = tmp_path / "m.gbmap"
+    run("fit", tmp_path / "rows.csv", "-t", "wage", "-o", model, "-m", 3, "--beta", 5, "--l2", 0.01)
+    found, usual = (run("drift", model, tmp_path / f"{name}.csv") for name in ("new", "working"))
+    assert (found.code, usual.code) == (1, 0)
+    n = int(frame["wage"][:600].isna().sum())
+    assert f"{n} rows of 600 had no target in the fit and were left out" in found.err
+    assert "left out" not in usual.err
+
+
 def test_a_class_that_is_new_in_many_rows_is_drift_on_the_page_too(run, folder, tmp_path):
     rows = pd.read_csv(folder / "more.csv", dtype=str)
     rows.loc[: len(rows) // 2, "class"] = "castle"

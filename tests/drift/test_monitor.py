@@ -86,6 +86,19 @@ def test_a_change_of_the_relation_is_seen_by_labels_alone(monitor):
     assert monitor.alarms_[0].columns == []
 
 
+def test_an_alarm_by_labels_does_not_call_losses_larger_of_which_the_mean_is_smaller():
+    X, y = draw(800, 0)
+    y[::100] += 60  # a row of a hundred
+    monitor = DriftMonitor(fitted(GBMAPRegressor(**LEARN), X, y), random_state=0)
+    new = draw(300, 3)[0]
+    predicted = monitor.detector.estimator_.predict(new)
+    feed(monitor, new, predicted + 3.0 * np.random.default_rng(0).choice([-1, 1], 300))
+    alarm = monitor.alarms_[0]
+    assert alarm.source == "labels"
+    assert alarm.mean_loss < alarm.calibration_loss
+    assert "though their mean is no larger. RMSE " in alarm.summary
+
+
 def test_an_alarm_by_labels_says_where_the_model_is_wrong(monitor):
     X, y = draw(300, 3)
     feed(monitor, X, y + 9.0 * (X[:, 0] > 1))

@@ -289,6 +289,31 @@ def test_false_verdicts_keep_to_the_level(task, often):
     assert n_false <= binom.ppf(0.999, n_batches, 0.1)
 
 
+def test_errors_that_have_grown_are_found_where_a_few_rows_decide_the_mean_square():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(1500, 2)), columns=["a", "b"])
+    y = X["a"].to_numpy() + rng.normal(size=1500)
+    y[::100] += 60  # a row of a hundred
+    detector = DriftDetector(GBMAPRegressor(3, random_state=0).fit(X[:700], y[:700]))
+    detector.fit(X[:700], y[:700], X_cal=X[700:1100], y_cal=y[700:1100])
+    new, usual = X[1101:1200], y[1101:1200]
+    predicted = detector.estimator_.predict(new)
+    worse = predicted + 4 * (usual - predicted)
+    verdict = detector.verdict(new, worse)
+    rmse, mae = verdict.metrics["rmse"], verdict.metrics["mae"]
+    assert rmse["known"] < rmse["held_out"]
+    assert mae["known"] > 2 * mae["held_out"]
+    assert (verdict.degree, verdict.cause) == ("act", "relation")
+    assert verdict.findings[0].text.startswith("MAE is ")
+    assert "RMSE" in verdict.summary
+    assert "MAE" in verdict.summary
+    assert detector.verdict(new, usual).degree == "none"
+    strange = detector.verdict(new.assign(b=np.nan), predicted + 2.2 * (usual - predicted))
+    assert strange.metrics["mae"]["known"] > 1.2 * mae["held_out"]
+    assert strange.degree == "act"
+    assert "as good as before" not in strange.summary
+
+
 def test_a_verdict_never_contradicts_its_own_numbers():
     detector, X, y = fitted("friedman")
     for batch in (

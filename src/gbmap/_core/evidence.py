@@ -399,8 +399,14 @@ def _solved(curvature: Curvature, scale: Array, v: Array) -> Array:
 
 
 def _inverse_root(H: Array) -> Array:
-    """Return L^-1, lower triangular, with L L^T = H + 1."""
-    root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
+    """Return L^-1 with L L^T = H + 1: lower triangular, unless H was rounded too coarsely for that."""
+    H = (H + H.T) / 2
+    try:
+        root = np.linalg.cholesky(H + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
+    except np.linalg.LinAlgError:  # float32, by small ridges: no more than what is negative is rounding
+        values, vectors = np.linalg.eigh(H)
+        values = np.where(values > -values[0], values, 0.0)
+        return np.asarray(vectors.T / np.sqrt(1 + values)[:, None])
     inverse, _ = dtrtri(root, lower=1)
     return inverse
 

@@ -95,6 +95,19 @@ def note_targets_left_out(model: Any, sample: Any, screen: Screen) -> None:
         )
 
 
+def note_rows_that_were_not_fitted(model: Any, screen: Screen) -> None:
+    """Say that the fit has left out rows without a target, where something was found in rows that may be so.
+
+    Why a target is missing may depend on the columns: then rows like these are unlike all that the model
+    knows, in a table that is drawn at random from that of the fit, too.
+    """
+    if n_left_out := model.schema_.n_without_target:
+        screen.note(
+            f"gbmap: note: {counted(n_left_out, 'row')} of {model.schema_.n_rows:,} had no target in the fit "
+            "and were left out; rows of their kind count as changed, since the model knows none."
+        )
+
+
 def example_rows(model: Any, n_rows: int = 20) -> Any:
     """Return rows of the kind that a model's pipeline takes, made up from what it knows of its columns."""
     import numpy as np

@@ -15,6 +15,7 @@ from gbmap.cli._models import (
     frames_of,
     load_model,
     need_detector,
+    note_rows_that_were_not_fitted,
     note_targets_left_out,
     open_data,
     targets_of,
@@ -123,6 +124,8 @@ def drift(
         output.tell(screen)
     document = assess(loaded, sample, delta=delta, tolerated_alarms=alarms, confidence=confidence)
     screen.result(document, _show)
+    if document["verdict"]["degree"] != "none":
+        note_rows_that_were_not_fitted(loaded, screen)
     return Code.DRIFT if document["drift"] else Code.FINE
 
 

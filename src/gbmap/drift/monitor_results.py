@@ -87,10 +87,12 @@ class MonitorAlarm(Result):
     def summary(self) -> str:
         """The alarm in a sentence."""
         since = self.since_time or f"row {self.since_row:,}"
-        what = {
-            "rows": "rows are unlike those of the calibration",
-            "labels": "losses are larger than those of the calibration",
-        }[self.source]
+        what = "rows are unlike those of the calibration"
+        if self.source == "labels":
+            what = "losses are larger than those of the calibration"
+            # They are compared by rank, so that a few large ones may make the mean of the calibration larger.
+            if self.mean_loss is not None and self.mean_loss <= self.calibration_loss:
+                what = "more losses are large than of the calibration, though their mean is no larger"
         parts = [f"Since about {since}, {what}"]
         if self.columns:
             parts.append(f"by {', '.join(self.columns[:_TOLD])}")

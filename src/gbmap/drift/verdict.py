@@ -229,7 +229,9 @@ def _metrics_in_words(verdict: DriftVerdict) -> str:
     if is_known:
         rows = counted(verdict.n_labelled, "labelled row")
         rows += f" of {verdict.n_rows:,}" if verdict.n_labelled < verdict.n_rows else ""
-    shown = found[:1] if next(iter(verdict.metrics)) == "rmse" else found
+    of_loss = verdict.check("loss")
+    tells_size = of_loss is not None and of_loss.text.startswith(METRICS["mae"].name)
+    shown = found[:1] if next(iter(verdict.metrics)) == "rmse" and not tells_size else found
     return f"{', '.join(shown)} on {rows}"
 
 

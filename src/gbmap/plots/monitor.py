@@ -193,7 +193,7 @@ class MonitorDisplay(Display):
 
 def _words(alarm: Any) -> str:
     columns = [cut(name, 24).replace("$", r"\$") for name in alarm.columns[:_NAMED]]
-    what = "rows are unlike before" if alarm.source == "rows" else "losses are larger than before"
+    what = "rows are unlike before" if alarm.source == "rows" else "more losses are large than before"
     return f"{what}: {', '.join(columns)}" if columns else what
 
 
