@@ -350,6 +350,7 @@ class InverseCurvature:
     def of(cls, curvature: Curvature, ridges: Array, n_rows: int) -> InverseCurvature:
         """Return that of a curvature that is made of so many rows, given the diagonal of R."""
         n, scale, rng = len(ridges), 1 / np.sqrt(ridges), np.random.default_rng(0)
+        curvature = curvature.precise_beside(ridges)
         rank, whole = min(n, n_rows), np.ones(n)
         if n <= _FULL_SIZE:
             H = scale[:, None] * curvature.matrix() * scale
