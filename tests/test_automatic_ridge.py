@@ -308,6 +308,20 @@ def test_what_rows_of_float32_determine_by_small_ridges_is_found_beside_their_ro
     assert_allclose(found, [4.0], atol=0.5)
 
 
+@pytest.mark.parametrize("full_size", [600, 10])
+def test_what_far_rows_determine_is_not_lost_in_single_precision(monkeypatch, full_size):
+    draw = np.random.default_rng(0)
+    J = draw.normal(size=(60, 30)) * 1e-2
+    J[:, :12] += 3e4 * draw.uniform(size=(60, 1))  # bends of one column, and rows far beyond them
+    J = J.astype(np.float32)
+    assert np.linalg.eigvalsh(CurvatureOfRows(J).matrix())[0] < -1
+    monkeypatch.setattr(evidence, "_FULL_SIZE", full_size)
+    ridges, groups = np.ones(30), np.zeros(30, int)
+    told = np.linalg.svd(J.astype(np.float64), compute_uv=False) ** 2
+    expected = pytest.approx([(told / (told + 1)).sum()], rel=0.1)  # float32 has 12
+    assert determined_numbers(CurvatureOfRows(J), ridges, groups, 60) == expected
+
+
 @pytest.mark.parametrize(
     ("full_size", "full_rank", "precision"), [(600, 300, 1e-9), (10, 300, 1e-9), (10, 10, 0.3)]
 )

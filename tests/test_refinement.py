@@ -251,6 +251,14 @@ def test_noise_is_not_learned_by_refinement():
     assert np.mean(lost) < 0.01
 
 
+def test_two_rows_leave_nothing_to_learn_in_the_end():
+    X, y = np.array([[0.0, 1.0], [3.0, 2.0]]), np.array([1.0, 5.0])
+    for seed in range(10):
+        noisy = X + np.random.default_rng(seed).normal(size=X.shape)
+        model = GBMAPRegressor(random_state=0).fit(noisy, y)
+        assert np.isfinite(model.predict(noisy)).all()
+
+
 def test_a_search_refines_the_chosen_model_if_its_estimator_is_refined(rows):
     X, y, X_new, y_new = rows
     plain, refined = (

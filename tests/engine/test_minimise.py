@@ -54,6 +54,21 @@ def test_a_solve_has_converged_where_all_there_is_to_gain_is_little_by_its_toler
     assert found.converged == converged  # 40 against ten times ftol times 40
 
 
+def test_a_step_that_a_line_search_takes_back_has_gained_nothing():
+    places = []
+
+    def drop(x):  # lower everywhere else, but by far less than its slope promises
+        places.append(x)
+        assert len(places) < 1000
+        is_start = np.allclose(x, [3, -4], rtol=0, atol=1e-12)
+        return 40.0 if is_start else 39.999, np.array([-4e4, 12e4])
+
+    found = solve(drop, [3.0, -4.0], [2.0, 2.0])
+    assert not found.converged
+    np.testing.assert_allclose(found.x, [3, -4])
+    assert found.value == 40
+
+
 def test_running_out_of_evaluations_is_no_convergence():
     # A Hessian so wrong that no line search is back within the evaluations that an iteration has.
     found = solve(lambda x: (float(x[0] ** 4), 4 * x**3), [1.0], [1e-12], max_iter=1)

@@ -350,6 +350,7 @@ class InverseCurvature:
     def of(cls, curvature: Curvature, ridges: Array, n_rows: int) -> InverseCurvature:
         """Return that of a curvature that is made of so many rows, given the diagonal of R."""
         n, scale, rng = len(ridges), 1 / np.sqrt(ridges), np.random.default_rng(0)
+        curvature = curvature.precise_beside(ridges)
         rank, whole = min(n, n_rows), np.ones(n)
         if n <= _FULL_SIZE:
             H = scale[:, None] * curvature.matrix() * scale
@@ -399,14 +400,8 @@ def _solved(curvature: Curvature, scale: Array, v: Array) -> Array:
 
 
 def _inverse_root(H: Array) -> Array:
-    """Return L^-1 with L L^T = H + 1: lower triangular, unless H was rounded too coarsely for that."""
-    H = (H + H.T) / 2
-    try:
-        root = np.linalg.cholesky(H + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
-    except np.linalg.LinAlgError:  # float32, by small ridges: no more than what is negative is rounding
-        values, vectors = np.linalg.eigh(H)
-        values = np.where(values > -values[0], values, 0.0)
-        return np.asarray(vectors.T / np.sqrt(1 + values)[:, None])
+    """Return L^-1, lower triangular, with L L^T = H + 1."""
+    root = np.linalg.cholesky((H + H.T) / 2 + (1 + _ROUNDING * np.trace(H)) * np.eye(len(H)))
     inverse, _ = dtrtri(root, lower=1)
     return inverse
 

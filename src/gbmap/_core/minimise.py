@@ -140,9 +140,11 @@ def minimising(
         n_iter, n_evaluations = n_iter + found.n_iter, n_evaluations + found.n_evaluations
         least = stopping.least_gain(value)
         is_near = not variables.are_known or found.promise <= _MUCH_MORE * least
-        n_futile = n_futile + 1 if value - found.value < least else 0
+        # Without an iteration it is back where it was, though with the value of the last place that it tried.
+        reached = found.value if found.n_iter else value
+        n_futile = n_futile + 1 if value - reached < least else 0
         if is_near or found.is_cut_short or n_futile == _MOST_FUTILE:
-            return Minimum(found.x, found.value, n_iter, n_evaluations, is_near and not found.is_cut_short)
+            return Minimum(found.x, reached, n_iter, n_evaluations, is_near and not found.is_cut_short)
         x = found.x
         value, gradient = yield x
         n_evaluations += 1

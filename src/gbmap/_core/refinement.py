@@ -137,9 +137,10 @@ def _pays(
         value - problem.objective.joint_ridge_term(each.vector, len(each.signs))
         for value, each in zip(values, learners)
     ]
-    likelier = n_rows * (losses[0] - losses[1]) / noise(losses[1])
-    if likelier <= 0:  # it has learned nothing from the rows
+    gained, left_over = n_rows * (losses[0] - losses[1]), noise(losses[1])
+    if gained <= 0 or left_over <= 0:  # it has learned nothing from the rows, or they have no noise
         return True
+    likelier = gained / left_over
     for count, power in ((_one_by_one, 2), (_together_on_some, 1)):
         before, after = (count(problem, output, each, ridges) for each in learners)
         left = max(1 - after / n_rows, 0.0)

@@ -24,6 +24,9 @@ from gbmap._utils.typing import Array, IntArray
 # The share of a matrix of curvatures that is left out of it. Rows that a learner does not reach, or whose
 # class is certain, tell nothing of it: a tenth to a half of them makes it. Fewer products are not worth it.
 _UNTOLD, _WORTH_CHOOSING = 0.003, 10_000_000
+# Digits that single precision drops of a matrix may be this share of the ridge beside it; of more, as where
+# columns have far rows, directions come out negative by more than the ridge.
+_MOST_LOST = 0.1
 
 
 class SampledRows(NamedTuple):
@@ -319,6 +322,10 @@ class Curvature:
         """Return the part of all numbers but the last one."""
         return Curvature(self.size - 1, lambda V: self.times(np.vstack([V, 0 * V[:1]]))[:-1])
 
+    def precise_beside(self, ridges: Array) -> Curvature:
+        """Return H with all digits that count beside the diagonal (size,) of a ridge, if there are more."""
+        return self
+
 
 class CurvatureOfRows(Curvature):
     """H = J^T J, given J of shape (n, size), in the type of J."""
@@ -342,6 +349,10 @@ class CurvatureOfRows(Curvature):
 
     def without_last(self) -> Curvature:
         return CurvatureOfRows(self._J[:, :-1])
+
+    def precise_beside(self, ridges: Array) -> Curvature:
+        lost = np.finfo(self._J.dtype).eps * float((self.diagonal() / ridges).sum())
+        return self if lost < _MOST_LOST else CurvatureOfRows(self._J.astype(np.float64, copy=False))
 
 
 class SomeRows(NamedTuple):
