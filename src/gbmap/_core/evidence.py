@@ -12,7 +12,8 @@ MacKay's update, pooled over the learners of an output so far, finds alpha:
 with A_j = (n / T) times the Gauss-Newton matrix of the mean loss in (w_j, c_j): gamma_j is how many of the
 learner's numbers the data determines. Before the first learner h numbers of variance tau = 1 / p are known,
 for which z spreads by about one. For a loss of the residual T follows the mean loss, of which each learner
-has taken a share gamma_j / n by learning noise: what is left of it is so much too small.
+has taken a share gamma_j / n by learning noise: what is left of it is so much too small. Where some places
+have more noise, T is that where the last learner moves, halfway: learners go where losses are large.
 
 Columns in groups have an alpha each, told by the numbers of the group.
 
@@ -28,6 +29,7 @@ brought to a form without negative terms, so that it can be taken step by step.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +66,7 @@ _LEAST_SHARE = 1e-6
 # Weights in the units of targets that spread less cannot be squared.
 _SMALLEST_SPREAD = 1e-140
 # The matrix is that of so many rows, or so many for each column.
-_ROWS, _ROWS_PER_COLUMN = 2_000, 10
+_ROWS, _ROWS_PER_COLUMN, _NUMBERS = 2_000, 10, 1 << 21
 # Up to so many columns it is taken as a whole, up to so many rows its range; of more, the trace is estimated
 # by so many random vectors, and conjugate gradients of at most so many steps.
 _FULL_SIZE, _FULL_RANK, _PROBES, _STEPS, _PRECISION = 600, 300, 4, 25, 1e-2
@@ -101,6 +103,7 @@ class Evidence:
         none = np.zeros(problem.n_groups)
         self._told = [_Told(none, none)] * problem.rows.n_outputs
         self._losses, self._gains = first_losses.copy(), np.zeros(problem.rows.n_outputs)
+        self._uneven = np.ones(problem.rows.n_outputs)  # how much more noise there is where the last moves
         self._left = np.ones(problem.rows.n_outputs)  # the share of the noise that learners have left over
         self.n_futile = 0  # the last stages in a row whose learners are noise
 
@@ -142,6 +145,8 @@ class Evidence:
         told = self._with(output, thetas[-1], loss)
         self._count(output, float((told.determined - self._told[output].determined).sum()), loss)
         self._told[output] = told
+        if self._knows(output) and self._problem.objective.loss.degree:
+            self._uneven[output] = _unevenness(self._problem, output, thetas[-1])
 
     def linear_ridge(self, output: int, found: Solution, ridge: Array) -> tuple[Array, bool]:
         """Return the ridges that a linear part, found with some, asks for, and whether that matters."""
@@ -222,7 +227,7 @@ class Evidence:
             return np.full(self._problem.n_groups, self._problem.objective.ridge)
         if settings.target_spread[output] < _SMALLEST_SPREAD:
             return np.zeros(self._problem.n_groups)
-        unit = self._unit(output, loss / self._left[output])
+        unit = self._unit(output, loss / self._left[output]) * self._uneven[output]
         return unit * self._alpha(settings, output, told) / (2 * settings.n_rows)
 
     def _with(self, output: int, theta: Array, loss: float) -> _Told:
@@ -242,7 +247,7 @@ class Evidence:
         """Return how many numbers of (a, w, c) the rows determine, given the mean loss with it."""
         settings = self._problem.evidence
         assert settings is not None
-        unit = self._unit(output, loss / self._left[output])
+        unit = self._unit(output, loss / self._left[output]) * self._uneven[output]
         ridges = unit * self._alpha(settings, output, self._told[output]) / settings.n_rows
         return _Count.of(self._problem, output, theta, ridges)
 
@@ -263,6 +268,24 @@ class Evidence:
         """Return T, given the mean loss."""
         first = self._first_losses[output]
         return self._problem.objective.loss.noise(min(max(loss, _LEAST_SHARE * first), first))
+
+
+def _unevenness(problem: BoostingProblem, output: int, theta: Array) -> float:
+    """Return how much larger the noise is where a learner moves than elsewhere; one at least.
+
+    Halfway, as a factor: some of what is left there may still be learned.
+    """
+    objective, sample = problem.objective, problem.samples[0]
+    rows = sample.some(max(_ROWS, _ROWS_PER_COLUMN * sample.n_columns), _NUMBERS)
+    losses = objective.loss.value(rows.y[output], rows.F[output])
+    v, d = rows.units.fold(theta[1:-1], theta[-1])
+    moving = rows.weight * objective.activation.slope((rows.X @ v).astype(np.float64) + d) ** 2
+    if isinstance(rows.X, np.ndarray):  # which is in standard units: far rows move it most
+        moving *= 1 + np.einsum("ij,ij->i", rows.X, rows.X, dtype=np.float64)
+    mean, total = float(np.average(losses, weights=rows.weight)), float(moving.sum())
+    if not (mean > 0 and total > 0):
+        return 1.0
+    return math.sqrt(max(float(moving @ losses) / (total * mean), 1.0))
 
 
 def numbers_of_learner(problem: BoostingProblem, output: int, theta: Array, ridges: Array) -> Array:
