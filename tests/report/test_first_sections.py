@@ -39,6 +39,17 @@ def model(houses):
     return GBMAPRegressor(3, random_state=0).fit(*houses[:2])
 
 
+def test_an_error_that_a_few_rows_make_is_not_called_typical(houses, model):
+    X, y, X_test, y_test = houses
+    page = make_report(model, X, y, X_test=X_test, y_test=y_test).to_html()
+    assert "is typically off by" in page
+    far = y_test.copy()
+    far.iloc[:4] += 5000
+    page = make_report(model, X, y, X_test=X_test, y_test=far).to_html()
+    assert "typically off" not in page
+    assert "in the root mean square, by a few large errors; half of the predictions by less than" in page
+
+
 @pytest.fixture(scope="module")
 def contents(houses, model):
     X, y, X_test, y_test = houses
