@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gbmap.tables import TableError, open_table
+from gbmap.tables import TableError, TableModel, open_table
 from gbmap.tables._formats.text import DELIMITERS, LONGEST_ROW
 from gbmap.tables._values import MISSING
 
@@ -130,7 +130,7 @@ DAMAGED = {
     "empty lines": (b"\n\r\n\n", "is empty"),
     "a byte order mark": (b"\xef\xbb\xbf", "is empty"),
     "names twice": (b"a,b,a\n1,2,3\n", "has more than one column 'a'; give each a name of its own"),
-    "no name": (b",a\n0,1\n", r"has no name for column 1 of 2; .* to_csv\(index=False\)"),
+    "no names": (b",,a\n0,1,2\n", r"has no name for column 1 of 3; .* to_csv\(index=False\)"),
     "a blank name": (b"a, \n0,1\n", "has no name for column 2 of 2"),
     "a short row": (b"a,b\n1,2\n\n3\n", "',' cuts row 2 into 1 cells, but the header into 2: '3'"),
     "a long row": (b"a,b\n1,2\n3,4,5\n", "',' cuts row 2 into 3 cells, but the header into 2: '3,4,5'"),
@@ -421,6 +421,17 @@ def test_a_header_that_lacks_the_name_of_an_index_is_no_title():
         read(b"a,b\n" + b"1,x,y\n" * 30)
     with pytest.raises(TableError, match="cells, but the header into 1"):
         read(b"a\n" + b"1,2,3\n" * 30)
+
+
+def test_row_names_of_pandas_and_r_are_a_column():
+    assert opened(b",a\n0,1\n1,5\n").names == ["row name", "a"]
+    assert rows_of(b'"","a"\n"Oslo",1\n"Bergen",2\n') == [["Oslo", "1"], ["Bergen", "2"]]
+    table = b",a,b\n" + b"".join(b"%d,%d,%d\n" % (k, k % 7, k % 3) for k in range(60))
+    columns = {
+        each.name: each
+        for each in TableModel("b", n_components=1).fit(open_table(io.BytesIO(table))).schema_.columns
+    }
+    assert columns["row name"].kind == "dropped"
 
 
 def test_columns_at_the_end_without_names_and_values_are_none():

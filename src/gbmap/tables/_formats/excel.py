@@ -12,7 +12,7 @@ from typing import Any
 
 from gbmap._utils.missing import is_missing
 from gbmap._utils.optional import require
-from gbmap.tables._formats.heading import LOOKED_AT, place_of_names, say_skipped
+from gbmap.tables._formats.heading import LOOKED_AT, place_of_names, say_skipped, with_row_names
 from gbmap.tables._sources import Source
 from gbmap.tables.errors import TableError, listed
 
@@ -50,7 +50,7 @@ class ExcelRows:
         self._first = place_of_names(records, all_as_long=False)
         table = records[self._first :]
         self._places = [k for k in range(width) if any(row[k] for row in table)]
-        self.names = [table[0][k] or "" for k in self._places]
+        self.names = with_row_names([table[0][k] or "" for k in self._places])
         if len(sheets) > 1:
             warnings.warn(
                 f"{source.label} has {len(sheets)} sheets, {listed(each.title for each in sheets)}; the "

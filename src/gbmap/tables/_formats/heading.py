@@ -10,6 +10,7 @@ from gbmap.tables.errors import shown
 
 LOOKED_AT = 40  # records
 _NUMBER = re.compile(r"[\d.,+-]+\Z")
+_ROW_NAMES = "row name"
 _LEAST_SHARE = 2 / 3  # of the records below that must have as many cells as the names
 
 
@@ -28,6 +29,12 @@ def place_of_names(records: Sequence[Sequence[str | None]], *, all_as_long: bool
     looks_like_names = not any(_NUMBER.match(cell.strip()) for cell in names if cell)
     is_table = len(below) > 1 and (not all_as_long or sum(is_long) >= _LEAST_SHARE * len(below))
     return place if looks_like_names and is_table else 0
+
+
+def with_row_names(names: Sequence[str]) -> list[str]:
+    """Return the names, with one for the first if it alone has none: row names of pandas and R."""
+    is_alone = len(names) > 1 and not names[0].strip() and all(name.strip() for name in names[1:])
+    return [_ROW_NAMES, *names[1:]] if is_alone and _ROW_NAMES not in names else list(names)
 
 
 def say_skipped(label: str, n_skipped: int, names: Sequence[str]) -> None:

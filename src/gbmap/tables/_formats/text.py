@@ -11,7 +11,7 @@ from typing import Any
 
 from gbmap._utils.optional import require
 from gbmap.tables._encodings import UTF_8, decoded_head, text_of
-from gbmap.tables._formats.heading import LOOKED_AT, place_of_names, say_skipped
+from gbmap.tables._formats.heading import LOOKED_AT, place_of_names, say_skipped, with_row_names
 from gbmap.tables._sources import HEAD, Source
 from gbmap.tables.errors import TableError, readable, shown
 
@@ -47,7 +47,7 @@ class TextRows:
         self._cells, ends_here = _header(text[len(lines) :] if start else text, self.delimiter)
         if not self._cells or (ends_here and len(source.head) == HEAD):
             raise TableError(f"{source.label} begins with a line that is too long for names of columns.")
-        self.names = self._cells[: _n_named(self._cells, text, self.delimiter, start)]
+        self.names = with_row_names(self._cells[: _n_named(self._cells, text, self.delimiter, start)])
         if start:
             say_skipped(source.label, lines.count("\n") or lines.count("\r"), self.names)
 
