@@ -53,10 +53,10 @@ class Scores:
         values = self.values(problem, method, field)
         return mean(values) if values else None
 
-    def gain(self, problem: str, method: str, over: str) -> float | None:
+    def gain(self, problem: str, method: str, over: str, field: str = "score") -> float | None:
         """The mean difference to another method, over the splits that both have."""
         mine, theirs = (
-            dict(zip(self.values(problem, one, "repeat"), self.values(problem, one)))
+            dict(zip(self.values(problem, one, "repeat"), self.values(problem, one, field)))
             for one in (method, over)
         )
         gains = [mine[repeat] - theirs[repeat] for repeat in mine if repeat in theirs]

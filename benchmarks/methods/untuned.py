@@ -39,6 +39,13 @@ def _ebm(data: Data, seed: int) -> Any:
     return kind(n_jobs=1, random_state=seed)
 
 
+def _realmlp(data: Data, seed: int) -> Any:
+    from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor
+
+    kind = RealMLP_TD_Classifier if data.task == "classification" else RealMLP_TD_Regressor
+    return kind(device="cpu", n_threads=1, random_state=seed)
+
+
 UNTUNED = (
     Untuned("gbmap", _gbmap),
     Untuned("gbmap-auto", lambda data, seed: _gbmap(data, seed).set_params(n_components="auto")),
@@ -48,4 +55,5 @@ UNTUNED = (
     Untuned("hist-gradient-boosting", _trees),
     Untuned("xgboost", lambda data, seed: xgboost.estimator(data, n_jobs=1, random_state=seed)),
     Untuned("ebm", _ebm),
+    Untuned("realmlp", _realmlp),
 )
