@@ -39,8 +39,8 @@ FAR = 0.05  # what counts as far behind, in R2 or log loss
 INTRODUCTION = """\
 Models with the settings that they come with, and no search: R2, or for classes the log loss, where lower is
 better, on held-out rows, mean over random 70/30 splits: five, or one of what takes minutes. *linear* is
-least squares, or logistic regression of standardised columns. Categories are one-hot encoded for all. Below, the
-processor seconds of one fit, means over the same splits."""
+least squares, or logistic regression of standardised columns. Categories are one-hot encoded for all. Below,
+the processor seconds of one fit, means over the same splits."""
 OF_TEXTBOOK = """\
 The tables that come with *An Introduction to Statistical Learning* of James, Witten, Hastie, Tibshirani and
 Taylor and have a target that is asked about there; the same splits and figures. No setting of gbmap was
@@ -110,7 +110,8 @@ def finding(rows: Sequence[Row]) -> str:
         f"As it comes, gbmap is ahead of linear models on {ahead['linear']} of {len(known)} sets (behind by "
         f"{max(-worst, 0):.3f} at most), of HistGradientBoosting on {ahead['hist-gradient-boosting']} "
         f"({close} if it may be behind by 0.01), of XGBoost on {ahead['xgboost']}; {slow}, "
-        f"on the same splits. Its mean rank among the three that boost is {rank:.2f}. Refinement brings {gain:+.3f} on average. "
+        f"on the same splits. Its mean rank among the three that boost is {rank:.2f}. "
+        f"Refinement brings {gain:+.3f} on average. "
         f"{defaults_repeats.finding(scores)} {_best_of_textbook(scores)}"
     )
 
