@@ -136,7 +136,7 @@ def test_a_column_out_of_range_is_found_by_the_model_and_named(name):
     verdict = detector.verdict(X.assign(**{column: X[column] + 2 * (X[column].max() - X[column].min())}))
     assert verdict.degree == "act"
     assert ("range", column) in kinds(verdict)
-    below = detector.verdict(X.assign(**{column: X[column].min() - 50}), None)
+    below = detector.verdict(X.assign(**{column: X[column].min() - X[column].abs().max()}), None)
     text = next(each.text for each in below.findings if (each.kind, each.column) == ("range", column))
     assert "of the rows, down to -" in text
     assert {"alarms", "prediction"} & {each.kind for each in verdict.findings}
