@@ -106,11 +106,11 @@ def test_learners_are_refined_where_rows_tell_them():
     assert default.score(X[3000:], y[3000:]) > boosted.score(X[3000:], y[3000:])
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_noise_that_is_there_in_some_places_only_is_not_learned(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(4000, 10))
     y = np.where(X[:, 0] < 0.2, rng.poisson(1.5, 4000), 0.0)  # the best that there is explains 0.55
     model = GBMAPRegressor(random_state=0).fit(X[:2000], y[:2000])
-    # Taken for as quiet as all rows together: 0.21 and 0.19 to 0.75 of the training rows.
-    assert model.score(X[2000:], y[2000:]) > 0.37
+    # 0.457 and 0.435; with one level of noise for all rows 0.348 and 0.344.
+    assert model.score(X[2000:], y[2000:]) > 0.39

@@ -43,11 +43,10 @@ _JOINT_PRODUCTS, _ROWS_PER_COLUMN = 2_000_000_000, 4
 # Blocks are summed in so many groups, each in order, when learners are evaluated together: a sum for every
 # block would hold m times as many numbers as X has columns.
 _GROUPS = 32
-# Numbers z of the candidates of several outputs at a time, likewise. So few candidates are multiplied one by
-# one, for which BLAS need not rearrange X.
-_SHARED_NUMBERS, _FEW = 1 << 16, 3
-# Bytes of the z of learners, or of inputs, at a time, so that they stay in the cache. The products of so few
-# learners take half the time one by one.
+# Numbers z of the candidates of several outputs at a time, so that they stay in the cache.
+_SHARED_NUMBERS = 1 << 16
+# Bytes of the z of learners, or of inputs, at a time, likewise. The products of so few learners or
+# candidates take half the time one by one, for which BLAS need not rearrange X.
 _JOINT_BYTES, _ONE_BY_ONE = 1 << 20, 3
 # A sample of so many numbers is in float32, where passes take half as long. By the usual tolerance its digits
 # do for a learner; by a smaller one the polish ends on the rows themselves.
@@ -207,7 +206,7 @@ class MemoryRows(Sample):
         v, a, d, factors = learners
         y, F, weight = self._columns(outputs, *bounds)
         t, f, slope = vectors.reshape(3, -1)[:, : y.size].reshape(3, *y.shape)
-        if len(v) <= _FEW:
+        if len(v) <= _ONE_BY_ONE:
             for each, projected in zip(v, t):
                 self.blocks.project(x, each, out=projected)
         else:
@@ -220,7 +219,7 @@ class MemoryRows(Sample):
         sums[:, 0] += objective.loss.sums_and_gradients_inplace(y, f, weight, t)
         sums[:, 1] += np.add.reduce(f, axis=1)
         f *= slope
-        if len(v) <= _FEW:
+        if len(v) <= _ONE_BY_ONE:
             for each, pulled in zip(f, sums):
                 pulled[2:-1] += self.blocks.pull_back(each, x)
         else:
